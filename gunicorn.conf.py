@@ -1,4 +1,4 @@
-"""gunicorn's settings for `gunicorn config.wsgi`; `manage.py serve` has its own."""
+"""Sets gunicorn up for `gunicorn config.wsgi`; `manage.py serve` doesn't read this file."""
 
 import os
 import sys
@@ -22,6 +22,6 @@ try:
 except unfinished_restore.HalfRestored as error:
     sys.exit(str(error))
 
-# Beside SQLite there is one process: what guards log-ins is counted in its memory.
+# With SQLite there is one process, because the counts that guard log-ins are in its memory.
 workers = settings.WEB_PROCESSES if settings.IS_POSTGRES else 1
 globals().update(server.options(host=settings.WEB_HOST, workers=workers))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command line; `manage.py help` lists the commands."""
+"""Runs Django's command line; `manage.py help` lists the commands."""
 
 import gc
 import os
@@ -7,7 +7,8 @@ import sys
 
 
 def main() -> None:
-    # Hardly anything that is imported becomes garbage; to look for it so often takes a tenth of a short command's time.
+    """Run the command; settings or a database that can't be used end it with a sentence, not a traceback."""
+    # Imports leave hardly any garbage; to look for it as often as usual takes a tenth of a short command's time.
     gc.set_threshold(10_000)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.conf import settings  # noqa: PLC0415  the settings must be named first

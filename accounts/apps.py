@@ -1,4 +1,4 @@
-"""The accounts app."""
+"""Configures the accounts app."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Writes the audit log, who changed what, and saves fields of a row with their values for it."""
+"""Writes the audit log of who changed what, and saves rows whose changed fields it names."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 _MAX_CHARACTERS = 200
+"""The length of the columns `actor` and `subject`; longer text is cut."""
 
 
 def note(
@@ -26,7 +27,7 @@ def note(
     subject: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> AuditEntry:
-    """Store an entry of the audit log; call it in the change's transaction, so that neither is there alone."""
+    """Store an entry of the audit log. Call it in the change's transaction, so that both are stored or none."""
     entry: AuditEntry = AuditEntry.everywhere.create(
         workspace=workspace,
         action=action,
@@ -40,7 +41,7 @@ def note(
 
 
 def save_fields(row: Model, fields: Iterable[str]) -> None:
-    """Store the named fields. A new row is stored whole, whatever `fields` names."""
+    """Store the named fields; a new row is stored with all of its fields."""
     if row._state.adding:
         row.save(force_insert=True)
     else:
@@ -53,7 +54,7 @@ def details_of(row: Model, fields: Iterable[str]) -> dict[str, Any]:
 
 
 def audit_value(row: Model, name: str) -> Any:
-    """Return the field's value for JSON; `[sealed]` for an encrypted field."""
+    """Return the field's value for JSON, `[sealed]` for an encrypted field, and text for other types."""
     value = getattr(row, name)
     if value is not None and isinstance(row._meta.get_field(name), SealedTextField):
         # The audit log is kept forever and read by many.

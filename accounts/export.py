@@ -13,7 +13,7 @@ from accounts import audit
 from accounts.ledger import credits, reports
 from accounts.models import AuditEntry, LedgerEntry, Membership
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.ids import encode
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
     Part = tuple[str, Iterable[Mapping[str, Any]] | Path]
-    """A name in the ZIP, and its rows or the file itself."""
+    """A name in the ZIP, and the rows to write there or the file to copy."""
 
 _ROWS_PER_QUERY: Final = 200
 _CHUNK_BYTES: Final = 256 * 1024
+"""Bytes that are sent at a time; the last chunk may be shorter."""
 _README: Final = """Everything that the workspace holds, one JSON object a line, oldest first.
 
 Ids are those of the API. Secrets are left out: keys, passwords of outlets, secrets of webhook endpoints, and the
@@ -38,7 +39,7 @@ addresses that work for anyone who knows them. What changed while the file was w
 
 
 class _ZipBuffer:
-    """Holds what the ZIP writes until it is sent on: a file without `seek`."""
+    """A file without `seek` that holds what the ZIP writes until it is sent."""
 
     def __init__(self) -> None:
         self._buffered = bytearray()
@@ -60,7 +61,7 @@ class _ZipBuffer:
 
 
 def file_name(workspace: Workspace, now: datetime) -> str:
-    """Return a name with the workspace's public id and the day in UTC."""
+    """Return a file name with the workspace's public id and the day of `now`, which is in UTC."""
     return f"{workspace.public_id}-{now:%Y-%m-%d}.zip"
 
 
@@ -101,18 +102,18 @@ def _chunks(content: Any) -> Iterator[bytes]:
 
 
 def iterate_rows(rows: QuerySet[Any]) -> Iterator[Any]:
-    """Yield all rows by id, a few per query, each from where the last ended: no cursor stays open meanwhile.
+    """Yield all rows by id, with a query for each `_ROWS_PER_QUERY`, so that no cursor stays open meanwhile.
 
-    Rows as mappings need their `id` among the fields.
+    Rows that are dictionaries need their `id` among the fields.
     """
-    last: Any = None
+    last_id: Any = None
     while True:
-        remaining = rows.order_by("pk") if last is None else rows.order_by("pk").filter(pk__gt=last)
+        remaining = rows.order_by("pk") if last_id is None else rows.order_by("pk").filter(pk__gt=last_id)
         batch = list(remaining[:_ROWS_PER_QUERY])
         yield from batch
         if len(batch) < _ROWS_PER_QUERY:
             return
-        last = batch[-1]["id"] if isinstance(batch[-1], dict) else batch[-1].pk
+        last_id = batch[-1]["id"] if isinstance(batch[-1], dict) else batch[-1].pk
 
 
 def collect_parts(workspace: Workspace) -> Iterator[Part]:
@@ -136,8 +137,8 @@ def _workspace_json(workspace: Workspace) -> dict[str, Any]:
         "plan": workspace.plan.name,
         "requires_approval": workspace.requires_approval,
         "credits": {"granted": report.limit, "used": report.used, "reserved": report.reserved},
-        "created_at": as_z(workspace.created_at),
-        "whitelisted_at": as_z_or_none(workspace.whitelisted_at),
+        "created_at": format_utc(workspace.created_at),
+        "whitelisted_at": format_utc_or_none(workspace.whitelisted_at),
     }
 
 
@@ -147,7 +148,7 @@ def _member_json(row: Membership) -> dict[str, Any]:
         "email": row.user.email,
         "name": row.user.name,
         "role": row.role,
-        "joined_at": as_z(row.created_at),
+        "joined_at": format_utc(row.created_at),
     }
 
 
@@ -157,5 +158,5 @@ def _audit_entry_json(row: AuditEntry) -> dict[str, Any]:
         "actor": row.actor,
         "subject": row.subject,
         "details": row.details,
-        "at": as_z(row.created_at),
+        "at": format_utc(row.created_at),
     }

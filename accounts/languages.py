@@ -8,10 +8,11 @@ from django.conf.locale import LANG_INFO
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 DEFAULT: Final = "en"
+"""The language if a browser asks for none of the choices."""
 
 
 def language_choices() -> list[tuple[str, str]]:
-    """Return form choices: tags with the languages' own names."""
+    """Return form choices, language tags with the languages' own names, sorted by name."""
     names_by_tag = {tag: str(info["name_local"]) for tag, info in LANG_INFO.items() if "name_local" in info}
     return sorted(names_by_tag.items(), key=lambda choice: choice[1].casefold())
 

@@ -1,4 +1,4 @@
-"""Limits of workspaces, users and their keys, each with its unit and its reason."""
+"""Sets the limits of workspaces, users and their keys, each with its unit and its reason."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ RATE_BURST: Final = 120
 RATE_PER_MINUTE: Final = 60
 """Requests a minute that a workspace gets back."""
 BAD_TOKENS: Final = "20/m"
-"""Bad tokens from one address before it has to wait."""
+"""Bad tokens a minute from one IPv4 address or IPv6 /64 network before it has to wait."""
 TYPED_KEPT_BYTES: Final = 64 * 1024
-"""Bytes of a form that was sent after its session had ended and is kept until the log-in: some 9,000
-words."""
+"""Bytes of a form that was sent after its session had ended and is kept until the log-in: some 9,000 words."""
 TYPED_KEPT_FOR: Final = timedelta(hours=1)
-"""For how long; the three bounds below are of this span too."""
+"""How long such a form is kept; the three limits below count within this time too."""
 TYPED_KEPT_OF_PERSON: Final = 20
 """Such forms from browsers in which one person was logged in."""
 TYPED_KEPT_OF_ADDRESS: Final = 60
-"""Such forms from one address: an office has one."""
+"""Such forms from one address, which an office shares."""
 TYPED_KEPT_IN_SUM_BYTES: Final = 16 * 1024 * 1024
 """Bytes of all such forms together."""
 STRANGERS_SESSION_KEPT: Final = timedelta(hours=1)
 """How long a session lasts in which nobody is logged in: the codes that we mail work for 15 minutes."""
 STRANGERS_SESSION_BYTES: Final = 8 * 1024
-"""Bytes of such a session, beside a form that is kept."""
+"""Bytes of such a session, without a form that is kept."""
 STRANGERS_SESSIONS_OF_ADDRESS: Final = 200
 """Such sessions from one address within an hour."""
 STRANGERS_SESSIONS: Final = 20_000
@@ -47,13 +46,13 @@ UNVERIFIED_KEPT: Final = timedelta(days=7)
 IDEMPOTENCY_KEPT: Final = timedelta(hours=48)
 """How long an answer is replayed."""
 TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)
-"""How long a rotated token or secret keeps working if nobody says."""
+"""How long a rotated token or secret keeps working by default."""
 TOKEN_OVERLAP_MOST: Final = timedelta(days=7)
-"""The longest such overlap."""
+"""The longest time for which a rotated token or secret keeps working."""
 TOKEN_USE_NOTED_EVERY: Final = timedelta(minutes=1)
 """How often the use of a token is written down: most requests write nothing."""
 TOKEN_UNDO: Final = timedelta(seconds=30)
-"""How long who revoked a key can take it back."""
+"""How long the user who revoked a key can undo that."""
 KEY_REQUESTS_KEPT: Final = 50
 """Requests of one key that its page shows."""
 KEY_REQUESTS_KEPT_FOR: Final = timedelta(days=1)
@@ -72,7 +71,7 @@ INVITATION_RESENT_AFTER: Final = timedelta(minutes=1)
 MEMBER_RESTORED_WITHIN: Final = timedelta(minutes=15)
 """How long the removal of a member can be undone with one click."""
 WORKSPACE_DELETED_AFTER: Final = timedelta(days=7)
-"""How long an owner can undo the deletion of a workspace; it rests meanwhile."""
+"""How long an owner can undo the deletion of a workspace, which is paused meanwhile."""
 APPROVAL_SHOWN: Final = timedelta(days=7)
 """How long Home says that an operator approved the workspace's access."""
 WORKSPACE_EXPORTED_EVERY: Final = timedelta(minutes=1)

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
 _CODE_LINE: Final = re.compile(r"[A-Z0-9]{3,8}(?:-[A-Z0-9]{3,8})?")
+"""Matches a line that is only a code, such as `7KQ3-M2XD`."""
 _ONE_LINE_NAMES: Final = ("workspace", "title", "by")
+"""Names of context values that may stand in a subject, and so must not have line breaks."""
 _DIRECTION_MARKS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
-"""Characters that turn the text's direction, and could make an address or a sentence of ours read as another.
-"""
+"""Matches characters that turn the text's direction, and so could make an address of ours read as another."""
 _UNDELIVERING_BACKENDS: Final = ("filebased.EmailBackend", "console.EmailBackend", "dummy.EmailBackend")
 _inliner: Final = css_inline.CSSInliner(keep_style_tags=True)
 
 
 def is_delivered() -> bool:
-    """Return whether mails reach people here; False if they are files, lines of a log, or nothing."""
+    """Return whether mails reach people here; they don't if they are files, lines of a log, or dropped."""
     return not settings.EMAIL_BACKEND.endswith(_UNDELIVERING_BACKENDS)
 
 
@@ -45,7 +46,7 @@ def send(name: str, to: Sequence[str], context: Mapping[str, Any]) -> None:
 
 
 def render(name: str, to: str, context: Mapping[str, Any]) -> EmailMessage:
-    """Return the mail of `templates/mail/<name>.txt` in text and HTML; its first paragraph is the subject."""
+    """Return the mail of `templates/mail/<name>.txt` to one address, as plain text and HTML."""
     text = render_to_string(f"mail/{name}.txt", _frame_context(context))
     subject, _, body = text.strip().partition("\n\n")
     plain = EmailMultiAlternatives(" ".join(subject.split()), body.strip() + "\n", None, [to])
@@ -53,7 +54,7 @@ def render(name: str, to: str, context: Mapping[str, Any]) -> EmailMessage:
 
 
 def add_html(message: EmailMessage) -> EmailMessage:
-    """Return the message with its text as HTML beside it."""
+    """Return a copy of the message with its text as HTML too."""
     framed_message = EmailMultiAlternatives(
         message.subject,
         str(message.body).strip() + "\n",
@@ -70,9 +71,10 @@ def add_html(message: EmailMessage) -> EmailMessage:
 
 
 def _to_blocks(text: str) -> list[dict[str, Any]]:
-    """Split plain text into blocks: a paragraph with only our address becomes a button, a code stands out.
+    """Return the text's paragraphs as blocks of a `kind`.
 
-    A line with a list below it becomes a table of two columns.
+    A paragraph that is an address of ours becomes a `button`, one that is a code a `code`, a line with a list
+    below it a `list` of two columns, and any other a `text` in HTML.
     """
     blocks: list[dict[str, Any]] = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
@@ -99,16 +101,15 @@ def _link_own_addresses(text: str) -> SafeString:
 
 
 def _own_address_pattern() -> re.Pattern[str]:
-    """Return a pattern of addresses of this service.
+    """Return a pattern of addresses of this service, which ends before white space or `)`.
 
-    Titles, messages and errors are written by strangers: an address in them must not look like a button of
-    ours.
+    Only those become links, because strangers write titles, messages and errors.
     """
     return re.compile(rf"({re.escape(settings.PUBLIC_URL)}(?:/[^\s<>\"']*)?)(?=[\s)]|$)")
 
 
 def _to_list_block(text: str) -> dict[str, Any] | None:
-    """Return a table block of a line and the lines `- what: how much` below it; None for anything else."""
+    """Return a table block of a title and the lines `- name: value` below it, or `None` for another text."""
     title, *lines = text.split("\n")
     if not lines or title.startswith("- ") or not all(line.startswith("- ") for line in lines):
         return None
@@ -121,7 +122,7 @@ def _to_list_block(text: str) -> dict[str, Any] | None:
 
 
 def _frame_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context with what every mail's frame shows. A name in a subject becomes one line."""
+    """Return the context with the frame's values, without marks of direction, and names in one line."""
     values: dict[str, Any] = {
         name: _DIRECTION_MARKS.sub("", value) if isinstance(value, str) else value
         for name, value in context.items()

@@ -1,6 +1,7 @@
 """Invites, adds, changes and removes the members of a workspace.
 
-Each change of the members locks the workspace first, so that two at once can't leave it without an owner.
+Each change of the members locks the workspace first, so that two at once can't leave it without an owner. It
+raises `Conflict` if the workspace is deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Role = Membership.Role
 _UNDO_SALT: Final = "accounts.members.removed"
-_A_DAY: Final = timedelta(hours=24)
+_DAY: Final = timedelta(hours=24)
 _MAILING_ACTIONS: Final = ("member.invited", "member.invitation_resent")
 """The audit log's actions that mail an invitation."""
 
@@ -38,18 +39,18 @@ _MAILING_ACTIONS: Final = ("member.invited", "member.invitation_resent")
 # --- Queries ---------------------------------------------------------------------------------------------------------
 
 
-def members_of(workspace: Workspace) -> list[Membership]:
+def list_members(workspace: Workspace) -> list[Membership]:
     """Return the members, in the order in which they joined."""
     return list(Membership.objects.of(workspace).select_related("user").order_by("id"))
 
 
-def owner_addresses_of(workspace: Workspace) -> list[str]:
-    """Return the addresses of the owners who can log in."""
+def read_owner_addresses(workspace: Workspace) -> list[str]:
+    """Return the email addresses of the owners who can log in, in the order in which they joined."""
     return list(_owners(workspace).order_by("id").values_list("user__email", flat=True))
 
 
 def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
-    """Return the invitations that nobody has answered, expired ones too, newest first."""
+    """Return the invitations that are neither accepted nor withdrawn, expired ones too, newest first."""
     rows = Invitation.objects.of(workspace).filter(accepted_at=None, withdrawn_at=None)
     return rows.order_by("-id")
 
@@ -60,9 +61,8 @@ def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
 def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitation:
     """Create an invitation and mail its link to the address.
 
-    If mails reach people, nobody else is shown the link; elsewhere the inviter finds it in the invitation's
-    `link`. Raises `Invalid` for a member or an invited address, `Conflict` if too many invitations wait or
-    were mailed within a day.
+    Its `link` is set for the inviter, who is shown it only if mails don't reach people. Raises `Invalid` for a
+    member or an invited address, `Conflict` if too many invitations are pending or were mailed within a day.
     """
     email = email.strip().lower()
     now = utc_now()
@@ -99,15 +99,15 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
 def resend_invitation(invitation: Invitation, *, by: User) -> None:
     """Mail a new link that works for `INVITATION_KEPT` from now; the old link stops working.
 
-    `link` is set as by `invite`. Raises `Conflict` if it was sent within the last minute or is answered, or
-    if too many were mailed within a day.
+    Its `link` is set as by `invite`. Raises `Conflict` if the invitation was sent within
+    `INVITATION_RESENT_AFTER`, accepted or withdrawn, or if too many were mailed within a day.
     """
     now = utc_now()
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         _lock(invitation.workspace)
         _refuse_too_many_mails(invitation.workspace, now)
-        resendable = _pending(invitation).filter(sent_at__lte=now - limits.INVITATION_RESENT_AFTER)
+        resendable = _if_pending(invitation).filter(sent_at__lte=now - limits.INVITATION_RESENT_AFTER)
         expires_at = now + limits.INVITATION_KEPT
         is_updated = resendable.update(
             digest=tokens.digest(token), sent_at=now, expires_at=expires_at, sends=invitation.sends + 1
@@ -121,16 +121,16 @@ def resend_invitation(invitation: Invitation, *, by: User) -> None:
 
 
 def withdraw_invitation(invitation: Invitation, *, actor: str) -> bool:
-    """Make the invitation's link stop working; False if it was answered or withdrawn meanwhile."""
+    """Make the invitation's link stop working, or return `False` if it was accepted or withdrawn meanwhile."""
     with transaction.atomic():
-        if not _pending(invitation).update(withdrawn_at=utc_now()):
+        if not _if_pending(invitation).update(withdrawn_at=utc_now()):
             return False
         _audit("invitation_withdrawn", invitation.workspace, actor, subject=invitation.email)
     return True
 
 
 def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
-    """Undo a withdrawal: the link that was mailed works again. False if there is nothing to undo."""
+    """Undo a withdrawal, or return `False` if there is none or the address has another pending invitation."""
     workspace = invitation.workspace
     with transaction.atomic():
         _lock(workspace)
@@ -146,7 +146,7 @@ def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
 
 
 def find_invitation(token: str) -> Invitation | None:
-    """Return the invitation of a link that still works; None for every other token."""
+    """Return the invitation of a link that still works, or `None` for every other token."""
     rows = Invitation.everywhere.select_related("workspace", "invited_by").defer("workspace__model_key")
     invitation: Invitation | None = rows.filter(
         digest=tokens.digest(token),
@@ -159,7 +159,7 @@ def find_invitation(token: str) -> Invitation | None:
 
 
 def find_accepted_invitation(token: str) -> Invitation | None:
-    """Return the invitation accepted through this link, to tell who follows it again; None for others."""
+    """Return the invitation that was accepted through this link, or `None` if there is none."""
     invitation: Invitation | None = Invitation.everywhere.filter(
         digest=tokens.digest(token), accepted_at__isnull=False
     ).first()
@@ -171,18 +171,16 @@ def has_account(email: str) -> bool:
 
 
 def may_accept(invitation: Invitation, user: User) -> bool:
-    """Return whether the user has proven that they read mails at the invited address.
-
-    A link that was passed on to somebody else opens nothing.
-    """
+    """Return whether the user has verified the invited address; a link that was passed on opens nothing."""
     verified_addresses = EmailAddress.objects.filter(user=user, verified=True, email__iexact=invitation.email)
     return bool(verified_addresses.exists())
 
 
 def accept_invitation(invitation: Invitation, user: User) -> Membership:
-    """Add the user with the offered role; a member keeps their own, and nothing is noted.
+    """Add the user with the offered role; a member keeps their role, and nothing is written to the audit log.
 
-    Raises `Conflict` for another address, and if the invitation is expired, answered or withdrawn.
+    Raises `Conflict` if the user hasn't verified the invited address, or if the invitation is expired, accepted or
+    withdrawn.
     """
     workspace = invitation.workspace
     if not may_accept(invitation, user):
@@ -191,7 +189,7 @@ def accept_invitation(invitation: Invitation, user: User) -> Membership:
     now = utc_now()
     with transaction.atomic():
         _lock(workspace)
-        if not _pending(invitation).filter(expires_at__gt=now).update(accepted_at=now):
+        if not _if_pending(invitation).filter(expires_at__gt=now).update(accepted_at=now):
             message = _("This invitation no longer works. Ask for another one.")
             raise Conflict.because(code="not_pending", message=message)
         membership: Membership
@@ -209,9 +207,9 @@ def accept_invitation(invitation: Invitation, user: User) -> Membership:
 
 
 def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -> bool:
-    """Give a member another role; False if they have it already or are no longer in.
+    """Give a member another role, or return `False` if they have it already or are no longer a member.
 
-    Raises `Conflict` for the last owner.
+    An owner's pending invitations are withdrawn with the role. Raises `Conflict` for the last owner.
     """
     with transaction.atomic():
         _lock(workspace)
@@ -226,10 +224,10 @@ def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -
 
 
 def remove_member(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
-    """Remove a member at once; what they made stays.
+    """Remove a member at once; their content stays, an owner's pending invitations are withdrawn.
 
-    Returns the token that `restore_member` takes, None if they weren't in. Raises `Conflict` for the last
-    owner.
+    Returns the token that `restore_member` takes, or `None` if they weren't a member. Raises `Conflict` for the
+    last owner.
     """
     with transaction.atomic():
         _lock(workspace)
@@ -245,9 +243,10 @@ def remove_member(workspace: Workspace, user_id: UUID, *, actor: str) -> str | N
 
 
 def restore_member(workspace: Workspace, removed: str, *, actor: str) -> bool:
-    """Undo a removal; False if they are in again, it is too late, or it was of another workspace.
+    """Undo a removal; `removed` is the token that `remove_member` returned.
 
-    `removed` is what `remove_member` returned.
+    Returns `False` if the token is invalid, too old or of another workspace, or if the user is a member again
+    or no longer exists.
     """
     try:
         former = signing.loads(removed, salt=_UNDO_SALT, max_age=limits.MEMBER_RESTORED_WITHIN)
@@ -269,7 +268,7 @@ def restore_member(workspace: Workspace, removed: str, *, actor: str) -> bool:
 
 
 def leave_workspace(workspace: Workspace, user: User) -> bool:
-    """Remove the user at their own wish; False if they weren't in.
+    """Remove the user at their own wish, or return `False` if they weren't a member.
 
     Raises `Conflict` for the last owner, without whom nobody could ever manage the workspace again.
     """
@@ -285,7 +284,7 @@ def leave_workspace(workspace: Workspace, user: User) -> bool:
 
 
 def is_last_owner(workspace: Workspace, user_id: UUID) -> bool:
-    """Return whether nobody else could manage the workspace; owners who can't log in don't count."""
+    """Return whether no other owner could manage the workspace; owners who can't log in don't count."""
     return not _owners(workspace).exclude(user_id=user_id).exists()
 
 
@@ -304,27 +303,21 @@ def _delete_membership(membership: Membership) -> None:
 
 
 def _end_ownership(membership: Membership, actor: str) -> None:
-    """Do what must come before an owner loses the role; does nothing for other members.
-
-    Raises `Conflict` for the last owner.
-    """
+    """Withdraw the invitations of an owner who loses the role. Raises `Conflict` for the last owner."""
     if membership.role == Role.OWNER:
         _refuse_last_owner(membership.workspace, membership.user_id)
         _withdraw_invitations_by(membership, actor)
 
 
 def _withdraw_invitations_by(owner: Membership, actor: str) -> None:
-    """Withdraw the invitations of somebody who stops being an owner.
-
-    A former owner lets nobody in, nor themselves by an invitation to another address of theirs.
-    """
+    """Withdraw an owner's invitations, by which a former owner could let others, or themselves, back in."""
     pending = pending_invitations(owner.workspace).filter(invited_by_id=owner.user_id)
     for invitation in list(pending):
         withdraw_invitation(invitation, actor=actor)
 
 
 def _lock(workspace: Workspace) -> None:
-    """Lock the workspace: until the transaction ends, nobody else changes its members.
+    """Lock the workspace, so that nobody else changes its members until the transaction ends.
 
     The weaker lock lets other rows refer to the workspace meanwhile. Raises `Conflict` for a deleted
     workspace.
@@ -345,7 +338,7 @@ def _refuse_last_owner(workspace: Workspace, user_id: UUID) -> None:
 def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
     # An invitation stores how often it was mailed, but only the last time. The audit log has an entry for
     # each mail.
-    mails = AuditEntry.objects.of(workspace).filter(action__in=_MAILING_ACTIONS, created_at__gt=now - _A_DAY)
+    mails = AuditEntry.objects.of(workspace).filter(action__in=_MAILING_ACTIONS, created_at__gt=now - _DAY)
     if mails.count() >= limits.INVITATION_MAILS_PER_DAY:
         message = _("This workspace has sent %(most)d invitations in a day. Try again tomorrow.") % {
             "most": limits.INVITATION_MAILS_PER_DAY
@@ -353,12 +346,13 @@ def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
         raise Conflict.because(code="too_many_mails", message=message)
 
 
-def _pending(invitation: Invitation) -> QuerySet[Invitation]:
+def _if_pending(invitation: Invitation) -> QuerySet[Invitation]:
+    """Return a query for the invitation's row that finds nothing once it was accepted or withdrawn."""
     return pending_invitations(invitation.workspace).filter(pk=invitation.pk)
 
 
 def _mail_link(invitation: Invitation, token: str, by: User) -> None:
-    """Set the invitation's `link` and mail it."""
+    """Set the invitation's `link` and mail it to the invited address."""
     invitation.link = f"{settings.PUBLIC_URL}{reverse('invitation', kwargs={'token': token})}"
     context = {
         "workspace": _without_links(invitation.workspace.name),
@@ -389,5 +383,5 @@ def _user_id(user_id: UUID) -> str:
 def _audit(
     action: str, workspace: Workspace, actor: str, *, subject: str, details: dict[str, Any] | None = None
 ) -> None:
-    """Write an entry of the members' part of the audit log."""
+    """Write an entry `member.…` of the audit log."""
     audit.note(f"member.{action}", workspace=workspace, actor=actor, subject=subject, details=details)

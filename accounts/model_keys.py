@@ -12,30 +12,30 @@ from accounts.models import Workspace
 from config.core.errors import Invalid
 
 _KEY_PATTERN: Final = re.compile(r"[\x21-\x7e]{16,400}")
-"""Vendors promise no more of a key than that it is one printable word, too long to be guessed."""
+"""Matches a printable word; vendors promise no more of a key than that it is one, too long to be guessed."""
 
 
 def set_model_key(workspace: Workspace, key: str, actor: str) -> None:
-    """Store the key encrypted for the next run; nobody is shown it again, and the audit log doesn't hold it.
+    """Store the key encrypted; nobody is shown it again, and the audit log doesn't hold it.
 
-    Raises `Invalid` for what can't be a key.
+    Raises `Invalid` if the text can't be a key.
     """
     key = key.strip()
-    refuse_unless_model_key(key)
+    validate_model_key(key)
     _update_model_key(
         workspace, "workspace.model_key_set", actor, model_key=key, model_key_last_four=key[-4:]
     )
 
 
-def refuse_unless_model_key(key: str) -> None:
-    """Raise `Invalid` for what can't be a key of any vendor."""
+def validate_model_key(key: str) -> None:
+    """Raise `Invalid` if the text can't be a key of any vendor."""
     if _KEY_PATTERN.fullmatch(key) is None:
         message = "Paste the whole key as its vendor shows it: 16 to 400 characters without spaces."
         raise Invalid.one(field="model_key", code="invalid", message=message)
 
 
 def remove_model_key(workspace: Workspace, actor: str) -> bool:
-    """Remove the key, so that the operator's is used; False if there was none."""
+    """Remove the key, so that the operator's is used, or return `False` if there was none."""
     return _update_model_key(
         workspace,
         "workspace.model_key_removed",
@@ -49,7 +49,7 @@ def remove_model_key(workspace: Workspace, actor: str) -> bool:
 def _update_model_key(
     workspace: Workspace, action: str, actor: str, *, expected: dict[str, Any] | None = None, **values: Any
 ) -> bool:
-    """Write the values if the row still is as in `expected`, and note it; False if it no longer is."""
+    """Write and audit the values if the row still is as in `expected`, or else return `False`."""
     with transaction.atomic():
         if not Workspace.everywhere.filter(pk=workspace.pk, **(expected or {})).update(**values):
             return False

@@ -25,14 +25,14 @@ def default_plan() -> Plan:
 
 
 def save_plan(plan: Plan, fields: Iterable[str], actor: str) -> None:
-    """Store a new plan, or the named fields of one; workspaces get changed credits from their next month."""
+    """Store a new plan, or the named fields of one; changed credits apply from each workspace's next month."""
     with transaction.atomic():
         save_fields(plan, fields)
         audit.note("plan.changed", actor=actor, subject=plan.name, details=details_of(plan, fields))
 
 
 def make_default(plan: Plan, actor: str) -> bool:
-    """Make the plan that of new workspaces, in place of the former; False if it is the default already."""
+    """Make this the plan of new workspaces, or return `False` if it is the default already."""
     with transaction.atomic():
         # The constraint allows one default at a time, so the former is unset first.
         Plan.objects.filter(is_default=True).exclude(pk=plan.pk).update(is_default=False)

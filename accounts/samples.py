@@ -1,6 +1,6 @@
-"""Fills in a workspace's sample data step by step, and removes it in portions.
+"""Tracks how far a workspace's sample data is filled in, and removes it in portions.
 
-Samples are rows with `is_sample`, and all that was made of them. What users made themselves stays.
+Samples are rows with `is_sample`, and everything that was generated from them. What users made stays.
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 ROWS: Final = 200
-"""Rows that one portion removes, besides those that depend on them: a short lock, however much there is."""
+"""Rows that one portion removes, without those that depend on them: few, so that locks are short."""
 _Samples = Workspace.Samples
 
 
 class Stopped(Exception):
-    """Raised when nothing more is to be filled in, because somebody removes the samples."""
+    """Raised if nothing more may be filled in."""
 
 
 @contextmanager
 def fill_samples(workspace: Workspace) -> Iterator[None]:
-    """Open a transaction that adds samples. Raises `Stopped` if they are complete or being removed."""
+    """Open a transaction that adds samples, with the workspace locked.
+
+    Raises `Stopped` if the samples aren't being filled in, or the workspace is deleted.
+    """
     with transaction.atomic():
         rows = Workspace.everywhere.select_for_update(no_key=True).filter(pk=workspace.pk)
         if not rows.filter(samples=_Samples.FILLING, deleted_at=None).exists():
@@ -40,12 +43,12 @@ def fill_samples(workspace: Workspace) -> Iterator[None]:
 
 
 def mark_samples_complete(workspace: Workspace) -> None:
-    """Note that all samples are filled in; nothing is added from here on."""
+    """Mark the samples as complete, unless their removal was requested; nothing is added from here on."""
     _change_status(workspace, _Samples.FILLED, before=(_Samples.FILLING,))
 
 
 def has_samples(workspace: Workspace) -> bool:
-    """Return whether there are samples, also unfinished ones; False once removal was requested."""
+    """Return whether there are samples, complete or not, whose removal wasn't requested."""
     return workspace.samples in {_Samples.FILLING, _Samples.FILLED}
 
 
@@ -54,7 +57,7 @@ def is_removing(workspace: Workspace) -> bool:
 
 
 def request_samples_removal(workspace: Workspace, *, actor: str) -> bool:
-    """Have all samples removed, a portion at a time; False if there are none or they are being removed."""
+    """Request the samples' removal, or return `False` if there are none or it was requested before."""
     with transaction.atomic():
         if not _change_status(workspace, _Samples.REMOVING, before=(_Samples.FILLING, _Samples.FILLED)):
             return False
@@ -68,9 +71,10 @@ TO_REMOVE: Final = "SELECT 1 FROM workspace WHERE samples = 'removing'"
 
 
 def remove_some() -> int:
-    """Remove one portion of one workspace's samples; 0 if there is nothing to remove.
+    """Remove one portion of one workspace's samples; return how many rows.
 
-    Each call looks for what is left, so a killed worker leaves nothing to mend.
+    Returns 0 if no workspace is left, or the removal in this one has ended. Each call looks for what is left, so
+    a killed worker leaves nothing to repair.
     """
     removing = Workspace.everywhere.filter(samples=_Samples.REMOVING).order_by("pk")
     workspace = removing.defer("model_key").first()
@@ -78,7 +82,7 @@ def remove_some() -> int:
 
 
 def remove_some_of(workspace: Workspace) -> int:
-    """Remove one portion of this workspace's samples; return how many rows, 0 when the removal has ended."""
+    """Remove one portion of this workspace's samples; return how many rows, or 0 once the removal has ended."""
     for remover in settings.SAMPLE_REMOVERS:
         with transaction.atomic():
             removed: int = import_string(remover)(workspace.pk, ROWS)
@@ -90,10 +94,10 @@ def remove_some_of(workspace: Workspace) -> int:
     return 0
 
 
-def remove_members(workspace_id: UUID, rows: int) -> int:
-    """Remove sample members, and their users if nobody can log in as them; return how many."""
+def remove_members(workspace_id: UUID, max_rows: int) -> int:
+    """Remove sample members, and their users if in no other workspace and without password; return how many."""
     members = Membership.everywhere.filter(workspace_id=workspace_id, is_sample=True)
-    user_ids = list(members.order_by("pk").values_list("user_id", flat=True)[:rows])
+    user_ids = list(members.order_by("pk").values_list("user_id", flat=True)[:max_rows])
     NoticeChoice.everywhere.filter(workspace_id=workspace_id, user_id__in=user_ids).delete()
     members.filter(user_id__in=user_ids).delete()
     for user in User.objects.filter(pk__in=user_ids, memberships=None):
@@ -103,7 +107,7 @@ def remove_members(workspace_id: UUID, rows: int) -> int:
 
 
 def _change_status(workspace: Workspace, after: str, *, before: tuple[str, ...]) -> bool:
-    """Set the status of the samples; False if it is none of `before`."""
+    """Set the status of the samples, or return `False` if it is none of `before`."""
     if not Workspace.everywhere.filter(pk=workspace.pk, samples__in=before).update(samples=after):
         return False
     workspace.samples = after

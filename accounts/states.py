@@ -17,7 +17,7 @@ WHITELIST_REQUEST: Final[Mapping[str, frozenset[str]]] = {
 
 NOTICE_MESSAGE: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"sent", "failed", "dropped"}),
-    # It waits for the daily digest, which includes it.
+    # The message waits for the daily digest, which includes it.
     "gathered": frozenset({"told", "dropped"}),
     "told": frozenset(),
     "sent": frozenset(),

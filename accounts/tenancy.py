@@ -24,7 +24,7 @@ class WorkspaceNotBound(RuntimeError):
 class WorkspaceQuerySet(models.QuerySet[Row]):
     """Raises `WorkspaceNotBound` when it is evaluated before `of()` has named the workspace.
 
-    Every chained query set stays bound. A union with an unbound one stays bound too; subqueries and
+    Every chained query set stays bound. A bound one stays so in a union with an unbound one too; subqueries and
     `bulk_create` aren't checked.
     """
 

@@ -1,4 +1,4 @@
-"""Lists and checks the time zones that a workspace may have."""
+"""Lists and validates the time zones that a workspace may have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from config.core.errors import Invalid
 
 @cache
 def _known_timezones() -> frozenset[str]:
-    """Return all IANA names; cached, because each call of the library opens some hundred files."""
+    """Return all IANA names, cached because each call of the library opens some hundred files."""
     return frozenset(zoneinfo.available_timezones())
 
 
@@ -20,8 +20,8 @@ def timezone_choices() -> list[tuple[str, str]]:
     return [("UTC", "UTC"), *((name, name.replace("_", " ")) for name in places)]
 
 
-def refuse_unknown_timezone(name: str) -> None:
-    """Raise `Invalid` unless it is the name of an IANA time zone."""
+def validate_timezone(name: str) -> None:
+    """Raise `Invalid` if `name` isn't the name of an IANA time zone."""
     if name not in _known_timezones():
         raise Invalid.one(
             field="timezone",

@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _DELETED_AT_ONCE: Final = 500
+"""Accounts of one deletion."""
 
 
 def save_user(user: User, fields: Iterable[str], actor: str) -> None:
-    """Store a new user, or the named fields of one, and note it in the audit log."""
+    """Store a new user, or the named fields of an existing one, and write it to the audit log."""
     with transaction.atomic():
         save_fields(user, fields)
         audit.note("user.changed", actor=actor, subject=user.email, details=details_of(user, fields))
 
 
 def confirm_address(user: User, actor: str) -> None:
-    """Take the user's address as proven: their first log-in asks for no code by mail."""
+    """Mark the user's address as verified, so that their first log-in asks for no code by mail."""
     with transaction.atomic():
         user.mark_email_verified()
         audit.note("user.address_vouched_for", actor=actor, subject=user.email)
 
 
 def remove_second_factor(user: User, actor: str) -> bool:
-    """Delete the authenticator app and the recovery codes; False if there were none."""
+    """Delete the authenticator app and the recovery codes, or return `False` if there were none."""
     with transaction.atomic():
         removed, _ = Authenticator.objects.filter(user=user).delete()
         if removed:
@@ -43,10 +44,10 @@ def remove_second_factor(user: User, actor: str) -> bool:
 
 
 def delete_unverified(now: datetime) -> int:
-    """Delete some accounts that were signed up for and never confirmed; return how many.
+    """Delete up to `_DELETED_AT_ONCE` accounts that were never confirmed nor used; return how many.
 
     Anybody can sign up with anybody's address. Accounts that an operator made have no `EmailAddress` row
-    before it is proven, and stay.
+    before their address is verified, and stay.
     """
     unused = User.objects.filter(
         date_joined__lte=now - limits.UNVERIFIED_KEPT, last_login=None, is_staff=False, memberships=None

@@ -19,19 +19,20 @@ from config.core.states import move
 if TYPE_CHECKING:
     from accounts.models import Workspace
 
-MESSAGE_CHARACTERS: Final = 2000
-REASON_CHARACTERS: Final = 1000
+# The most characters of an owner's message and of an operator's reason.
+MAX_MESSAGE_CHARACTERS: Final = 2000
+MAX_REASON_CHARACTERS: Final = 1000
 PENDING: Final = WhitelistRequest.Status.PENDING
 
 
 def last_request(workspace: Workspace) -> WhitelistRequest | None:
-    """Return the newest request, decided or not; None if the workspace never sent one."""
+    """Return the newest request, decided or not, or `None` if the workspace never sent one."""
     request: WhitelistRequest | None = WhitelistRequest.objects.of(workspace).order_by("-id").first()
     return request
 
 
 def request_whitelisting(workspace: Workspace, message: str, actor: str) -> WhitelistRequest:
-    """Add a request to the operator's queue and mail the operator; one of a workspace waits at a time.
+    """Add a request to the operators' queue and mail the operator; a workspace has one pending at a time.
 
     Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or has a
     pending request.
@@ -64,7 +65,7 @@ def request_whitelisting(workspace: Workspace, message: str, actor: str) -> Whit
 
 
 def revise_request(workspace: Workspace, message: str, actor: str) -> None:
-    """Replace the intended use of the pending request; the operator's page shows the new one.
+    """Replace the message of the pending request; the operator's page shows the new one.
 
     Raises `Invalid` for a message that is too long, `Conflict` if no request is pending any more.
     """
@@ -79,16 +80,17 @@ def revise_request(workspace: Workspace, message: str, actor: str) -> None:
 def _validated_message(message: str) -> str:
     """Return the message stripped. Raises `Invalid` if it is too long."""
     message = message.strip()
-    if len(message) > MESSAGE_CHARACTERS:
-        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
+    if len(message) > MAX_MESSAGE_CHARACTERS:
+        refusal = f"Give at most {MAX_MESSAGE_CHARACTERS} characters."
         raise Invalid.one(field="message", code="length", message=refusal)
     return message
 
 
 def grant(workspace: Workspace, actor: str) -> bool:
-    """Approve the pending request, or whitelist without one, and mail the owners; False if it has access.
+    """Approve the pending request, or whitelist without one, and mail the owners.
 
-    Raises `Conflict` if another operator decided the request meanwhile.
+    Returns `False` if there is no request and the workspace has access. Raises `Conflict` if another operator
+    decided the request meanwhile.
     """
     pending = WhitelistRequest.objects.of(workspace).filter(status=PENDING).first()
     if pending is not None:
@@ -96,14 +98,14 @@ def grant(workspace: Workspace, actor: str) -> bool:
         approve_request(pending, actor)
         return True
     with transaction.atomic():
-        was_changed = workspaces.whitelist(workspace, actor)
-        if was_changed:
+        is_changed = workspaces.whitelist(workspace, actor)
+        if is_changed:
             _mail_owners("whitelisted", workspace)
-    return was_changed
+    return is_changed
 
 
 def revoke(workspace: Workspace, actor: str) -> bool:
-    """Revoke the access and mail the owners; False if it has none."""
+    """Revoke the workspace's access and mail the owners, or return `False` if it has none."""
     with transaction.atomic():
         is_changed = workspaces.delist(workspace, actor)
         if is_changed:
@@ -112,7 +114,7 @@ def revoke(workspace: Workspace, actor: str) -> bool:
 
 
 def approve_request(request: WhitelistRequest, actor: str) -> None:
-    """Whitelist the workspace and mail its owners. Raises `Conflict` if it was decided already."""
+    """Whitelist the workspace and mail its owners. Raises `Conflict` if the request was decided already."""
     with transaction.atomic():
         move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
@@ -123,11 +125,12 @@ def approve_request(request: WhitelistRequest, actor: str) -> None:
 def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
     """Refuse the request and mail the owners the reason; they may ask again.
 
-    Raises `Invalid` for a reason that is missing or too long, `Conflict` if it was decided already.
+    Raises `Invalid` for a reason that is missing or too long, `Conflict` if the request was
+    decided already.
     """
     reason = reason.strip()
-    if not 1 <= len(reason) <= REASON_CHARACTERS:
-        refusal = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners see it."
+    if not 1 <= len(reason) <= MAX_REASON_CHARACTERS:
+        refusal = f"Give a reason of 1 to {MAX_REASON_CHARACTERS} characters; the owners see it."
         raise Invalid.one(field="reason", code="length", message=refusal)
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
@@ -149,4 +152,4 @@ def _mail_owners(name: str, workspace: Workspace, page: str = "", reason: str = 
         "is_in_sandbox": workspace.is_in_sandbox,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
-    mail_sending.send(name, members.owner_addresses_of(workspace), context)
+    mail_sending.send(name, members.read_owner_addresses(workspace), context)

@@ -1,8 +1,8 @@
 """Deletes a workspace: on request, after a week in which it can be undone, and in small batches.
 
-From the request on it is paused: its tokens are refused, its sources and its publishing wait. When the week
-is over nobody can open it, and each app erases its part. What stays is a row without a name, the ledger, the
-model costs, and the audit log.
+From the request on the workspace is paused: its tokens are refused, its sources and its publishing wait. When
+the week is over nobody can open it, and each app erases its part. A row without a name, the ledger, the model
+costs and the audit log stay.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 ROWS_PER_BATCH: Final = 200
-"""Rows that one batch deletes, besides those that depend on them: a short lock, however much there is."""
+"""Rows that one batch deletes, without those that depend on them: few, so that locks are short."""
 BLOCKED_WAIT_SECONDS: Final = 600.0
-"""How long nothing is tried again after a part couldn't be erased yet."""
+"""Seconds without another try after a part couldn't be erased yet."""
 _blocked_until: Final = {"at": 0.0}
 _ERASED_MODELS: Final[tuple[type[Any], ...]] = (
     NoticeMessage,
@@ -62,11 +62,11 @@ _ERASED_MODELS: Final[tuple[type[Any], ...]] = (
 
 
 class ErasureBlocked(Exception):
-    """Raised if a part can't be erased now; says why, and what the operator can do about it."""
+    """Raised if a part can't be erased now; its text says why, and what the operator can do about it."""
 
 
 def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool:
-    """Set when the workspace is deleted, and mail its owners; False if that is set already.
+    """Schedule the deletion and mail the owners, or return `False` if it is scheduled or done already.
 
     Raises `Invalid` if `typed_name` isn't the workspace's name.
     """
@@ -82,7 +82,7 @@ def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool
         workspace.deletes_at = deletes_at
         _audit("deletion_asked", workspace, by.email)
         mail_sending.send(
-            "workspace_deletion", members.owner_addresses_of(workspace), _mail_context(workspace, by.email)
+            "workspace_deletion", members.read_owner_addresses(workspace), _mail_context(workspace, by.email)
         )
     return True
 
@@ -90,7 +90,7 @@ def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool
 def undo_deletion(workspace: Workspace, *, actor: str) -> bool:
     """Cancel the deletion, so that the workspace works from the next request on.
 
-    Returns False if none was requested, or it is too late.
+    Returns `False` if no deletion was requested, or the workspace is deleted already.
     """
     with transaction.atomic():
         rows = Workspace.everywhere.filter(pk=workspace.pk, deletes_at__isnull=False, deleted_at=None)
@@ -99,16 +99,17 @@ def undo_deletion(workspace: Workspace, *, actor: str) -> bool:
         workspace.deletes_at = None
         _audit("deletion_undone", workspace, actor)
         mail_sending.send(
-            "workspace_kept", members.owner_addresses_of(workspace), _mail_context(workspace, actor)
+            "workspace_kept", members.read_owner_addresses(workspace), _mail_context(workspace, actor)
         )
     return True
 
 
 def erase_some(*, now: datetime | None = None) -> int:
-    """Erase one batch of one workspace whose time is over; 0 if there is nothing to erase.
+    """Erase one batch of one workspace whose week is over, and return how many rows, 1 for other steps.
 
-    Each batch is a transaction of its own that looks for what is left, so a killed worker leaves nothing to
-    mend.
+    Returns 0 if there is nothing to erase, another worker erases, or a part was blocked in the last
+    `BLOCKED_WAIT_SECONDS`. Each batch is a separate transaction that looks for what is left, so a killed worker
+    leaves nothing to repair.
     """
     if time.monotonic() < _blocked_until["at"]:
         return 0
@@ -134,7 +135,7 @@ def _erase_some(now: datetime) -> int:
 
 
 def _erase_batch(workspace: Workspace, now: datetime) -> int:
-    """Erase one batch of this workspace; return how many rows, 1 for the steps that erase none."""
+    """Erase one batch of this workspace; return how many rows, or 1 for a step that erases none."""
     if workspace.deleted_at is None:
         # First nobody can open it any more, so that nobody adds to what is being erased.
         Workspace.everywhere.filter(pk=workspace.pk).update(deleted_at=now)
@@ -154,13 +155,13 @@ def _erase_batch(workspace: Workspace, now: datetime) -> int:
     return 1
 
 
-def erase(workspace_id: UUID, rows: int) -> int:
-    """Erase some of the accounts' part, whatever lets somebody in; return how many rows, 0 if none are left.
+def erase(workspace_id: UUID, max_rows: int) -> int:
+    """Erase up to `max_rows` of one model of the accounts' part; return how many, or 0 if none are left.
 
-    Balance and ledger stay.
+    These are notices, guards of requests, and whatever lets somebody in. Balance and ledger stay.
     """
     for model in _ERASED_MODELS:
-        ids = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
+        ids = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:max_rows])
         if ids:
             model.everywhere.filter(pk__in=ids).delete()
             return len(ids)

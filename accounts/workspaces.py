@@ -13,7 +13,7 @@ from accounts.audit import audit_value
 from accounts.ledger import credits
 from accounts.models import Membership, Plan, User, Workspace
 from accounts.plans import default_plan
-from accounts.timezones import refuse_unknown_timezone
+from accounts.timezones import validate_timezone
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
@@ -34,7 +34,7 @@ def create(
     plan: Plan | None = None,
     actor: str | None = None,
 ) -> Workspace:
-    """Create a workspace with its credit account and what other apps provide; it isn't whitelisted yet."""
+    """Create a workspace with the plan, or else the default one; the rest is as in `establish`."""
     row = Workspace(name=name, timezone=timezone, plan=plan or default_plan())
     return establish(row, owner=owner, actor=actor, language=language)
 
@@ -46,13 +46,14 @@ def establish(
     actor: str | None = None,
     language: str = languages.DEFAULT,
 ) -> Workspace:
-    """Store a new workspace and give it all that it needs, all or nothing.
+    """Store a new workspace with its credit account, its owner and what other apps provide, all or nothing.
 
-    Its first persona writes in `language`, a BCP 47 tag. Raises `Invalid` for a bad name or time zone.
+    It isn't whitelisted yet. Its first persona writes in `language`, a BCP 47 tag. The audit log names `actor`,
+    or else the owner, or else `system`. Raises `Invalid` for a bad name or time zone.
     """
     workspace.name = workspace.name.strip()
-    _refuse_bad_name(workspace.name)
-    refuse_unknown_timezone(workspace.timezone)
+    _validate_name(workspace.name)
+    validate_timezone(workspace.timezone)
     with transaction.atomic():
         workspace.save(force_insert=True)
         credits.open_account(workspace, utc_now())
@@ -71,10 +72,7 @@ def establish(
 
 
 def find_workspace(name: str) -> Workspace | None:
-    """Return the workspace of that name or `ws_…` id, None if there is none.
-
-    Raises `Conflict` if several have the name.
-    """
+    """Return the workspace of that name or id, or `None`. Raises `Conflict` if several have the name."""
     workspaces = Workspace.everywhere.filter(deleted_at=None)
     workspace_id = decode("ws", name)
     if workspace_id is not None:
@@ -98,7 +96,7 @@ def memberships_of(user: User) -> list[Membership]:
     return list(rows.order_by("workspace__name", "id"))
 
 
-def _refuse_bad_name(name: str) -> None:
+def _validate_name(name: str) -> None:
     if not 1 <= len(name) <= core_limits.NAME_CHARACTERS:
         raise Invalid.one(
             field="name",
@@ -108,7 +106,7 @@ def _refuse_bad_name(name: str) -> None:
 
 
 def whitelist(workspace: Workspace, actor: str) -> bool:
-    """Let the workspace's tokens work from the next request on; False if they already do."""
+    """Whitelist the workspace from the next request on, or return `False` if it already is."""
     now = utc_now()
     expected = {"whitelisted_at": None}
     return _update_if(
@@ -117,9 +115,9 @@ def whitelist(workspace: Workspace, actor: str) -> bool:
 
 
 def delist(workspace: Workspace, actor: str) -> bool:
-    """Refuse the workspace's tokens from the next request on; False if it isn't whitelisted.
+    """Refuse the workspace's tokens from the next request on, or return `False` if it isn't whitelisted.
 
-    What else pauses is up to the other apps, which read `whitelisted_at`.
+    The other apps read `whitelisted_at` too, and decide what else they pause.
     """
     expected = {"whitelisted_at__isnull": False}
     return _update_if(
@@ -128,13 +126,13 @@ def delist(workspace: Workspace, actor: str) -> bool:
 
 
 def lift_limits(workspace: Workspace, actor: str) -> bool:
-    """Switch off rate limit and quota from the next request on; False if they already are off."""
+    """Switch off rate limit and quota from the next request on, or return `False` if they already are off."""
     expected = {"is_unlimited": False}
     return _update_if(workspace, actor, "workspace.limits_lifted", expected=expected, is_unlimited=True)
 
 
 def restore_limits(workspace: Workspace, actor: str) -> bool:
-    """Apply rate limit and quota again; False if they already apply."""
+    """Apply rate limit and quota again, or return `False` if they already apply."""
     expected = {"is_unlimited": True}
     return _update_if(workspace, actor, "workspace.limits_restored", expected=expected, is_unlimited=False)
 
@@ -142,7 +140,7 @@ def restore_limits(workspace: Workspace, actor: str) -> bool:
 def _update_if(
     workspace: Workspace, actor: str, action: str, *, expected: dict[str, Any], **values: Any
 ) -> bool:
-    """Write and note the values if the row still is as in `expected`, else return False."""
+    """Write and audit the values if the row still is as in `expected`, or else return `False`."""
     with transaction.atomic():
         if not Workspace.everywhere.filter(pk=workspace.pk, **expected).update(**values):
             return False
@@ -153,7 +151,7 @@ def _update_if(
 
 
 def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
-    """Store the named fields and note them.
+    """Store the named fields and write them to the audit log; nothing happens without any.
 
     A changed plan or credit override adds or takes the difference for this month at once. Raises `Invalid`
     for a bad name or time zone.
@@ -174,7 +172,7 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
         difference = _allowance_difference(old_row, workspace, names)
         now = utc_now()
         if difference:
-            # The month is turned first, by the old allowance, or the difference would be given twice.
+            # The new month begins first, with the old allowance, or the difference would be given twice.
             credits.turn_month_if_over(workspace.pk, now)
         workspace.save(update_fields=names)
         credits.adjust(workspace, difference, "the workspace's allowance was changed", actor, now=now)
@@ -191,9 +189,9 @@ def _validate(workspace: Workspace, names: Collection[str]) -> None:
     """Strip the name. Raises `Invalid` for a bad name or time zone, if it is among the names."""
     if "name" in names:
         workspace.name = workspace.name.strip()
-        _refuse_bad_name(workspace.name)
+        _validate_name(workspace.name)
     if "timezone" in names:
-        refuse_unknown_timezone(workspace.timezone)
+        validate_timezone(workspace.timezone)
 
 
 def _allowance_difference(old_row: Workspace, workspace: Workspace, names: Collection[str]) -> int:

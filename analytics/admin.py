@@ -1,4 +1,4 @@
-"""The operator's read-only pages of outcomes and measurements."""
+"""Provides the operators' read-only pages of outcomes and measurements."""
 
 from __future__ import annotations
 
@@ -6,35 +6,23 @@ from typing import TYPE_CHECKING
 
 from django.contrib import admin
 
+from accounts.admin.base import ReadOnly
 from analytics.models import Measurement, Measuring, Outcome
 
 if TYPE_CHECKING:
     from django.db.models import Model
-    from django.http import HttpRequest
 
     Admin = admin.ModelAdmin[Model]
 else:
     Admin = admin.ModelAdmin
 
 
-class FactAdmin(Admin):
-    """Lets nobody add, change or delete rows: they are facts."""
+class FactAdmin(ReadOnly, Admin):
+    """Lets nobody add, change or delete rows, because they are facts."""
 
     # Counting every row of a long table takes longer than showing one page of it.
     show_full_result_count = False
     list_per_page = 50
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        del request, obj
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        del request, obj
-        return False
 
 
 @admin.register(Outcome)

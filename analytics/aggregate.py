@@ -1,4 +1,4 @@
-"""Adds groups of counts and increases up to a row's figures, with reasons for missing numbers."""
+"""Adds up groups of counts and increases to a row's figures, with reasons for missing numbers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ COUNTED: Final = ("published", "failed")
 ENGAGEMENT_METRICS: Final = ("likes", "comments", "shares", "clicks")
 METRICS: Final = (*COUNTED, *MEASURED, "engagements", "engagement_rate")
 NULLABLE: Final = (*MEASURED, "engagements", "engagement_rate")
-"""Metrics that may be None, and then have a reason in `availability`."""
+"""Metrics that may be `None`, and then have a reason in `availability`."""
 FIRST_PARTY: Final = ("clicks", "feed_fetches")
+"""What the service counts itself."""
 REASONS: Final = ("unavailable", "delayed", "unsupported")
-"""In order of precedence."""
+"""The reasons for a missing number, in order of precedence."""
 _FIRST_PARTY_UNKNOWN: Final[dict[str, int | None]] = dict.fromkeys(FIRST_PARTY)
 _METRICS_UNKNOWN: Final[dict[str, int | None]] = dict.fromkeys(MEASURED)
 _SUM_COLUMNS: Final = tuple((metric, f"sum_{metric}") for metric in MEASURED)
@@ -28,18 +29,19 @@ _SUM_COLUMNS: Final = tuple((metric, f"sum_{metric}") for metric in MEASURED)
 
 @dataclass(frozen=True)
 class Figures:
-    """The numbers of one row; a metric that is None has its reason in `availability`."""
+    """The numbers of one row; a metric that is `None` has its reason in `availability`."""
 
     metrics: Mapping[str, int | float | None]
     availability: Mapping[str, str]
     coverage: float | None
+    """The share, 0 to 1, of the published posts with known numbers, or `None` without posts."""
     first_party: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(FIRST_PARTY))
-    """What the service counted itself; None if nothing counted it."""
+    """The counts of `FIRST_PARTY`; one that no outlet counted is `None`."""
 
 
 @dataclass
 class Fold:
-    """Accumulates the groups of one row."""
+    """Accumulates the groups of one row, with their platforms, which tell why a metric is missing."""
 
     published: int = 0
     failed: int = 0
@@ -73,13 +75,13 @@ class Fold:
         self.published_on.add(platform)
 
     def add_hits(self, name: str, count: int, platform: str) -> None:
-        """Count hits of a name of `FIRST_PARTY` on a platform."""
+        """Add hits of a metric of `FIRST_PARTY` on a platform."""
         self.first_party[name] = (self.first_party[name] or 0) + count
         if count:
             self.published_on.add(platform)
 
     def mark_counted(self, name: str) -> None:
-        """Say that hits of this name were counted, even if none: 0 instead of None; numbers stay."""
+        """Set this metric of `FIRST_PARTY` to 0 if it is `None`, because its hits were counted."""
         self.first_party[name] = self.first_party[name] or 0
 
     def _add_reasons(self, reasons: Mapping[str, str]) -> None:
@@ -110,10 +112,11 @@ class Fold:
         return Figures(metrics, availability, coverage_share(self.known, self.published), self.first_party)
 
     def _reason(self, metric: str) -> str:
+        """Return why the metric is missing: as measured, else by the platforms, else `unavailable`."""
         if metric in self.reasons:
             return _first_reason(self.reasons[metric])
         if self.published_on:
-            # It was measured, but not within this row's dates.
+            # The posts were measured, but not within this row's dates.
             return _first_reason({reason_for(platform, metric, "delayed") for platform in self.published_on})
         if self.failed_on:
             return _first_reason({reason_for(platform, metric, "unavailable") for platform in self.failed_on})
@@ -121,24 +124,24 @@ class Fold:
 
 
 def engagement_rate(engagements: int | None, impressions: int | None) -> float | None:
-    """Return engagements by impressions, to four places; None if unknown, or without impressions."""
+    """Return engagements by impressions, rounded to four places, or `None` if unknown or without impressions."""
     if engagements is None or impressions is None or impressions <= 0:
         return None
     return round(engagements / impressions, 4)
 
 
 def coverage_share(known: int, published: int) -> float | None:
-    """Return the share of published posts with known numbers, 0 to 1, to four places; None without posts."""
+    """Return the share, 0 to 1, of posts with known numbers, to four places, or `None` without posts."""
     return round(known / published, 4) if published else None
 
 
 @lru_cache(maxsize=1000)
 def _parse_reasons(reasons: str) -> Mapping[str, str]:
-    """Parse the JSON; cached, because thousands of rows share a few patterns of missing metrics."""
+    """Parse the JSON; the result is cached, because thousands of rows share a few patterns of reasons."""
     parsed: dict[str, str] = json.loads(reasons)
     return parsed
 
 
 def _first_reason(reasons: set[str]) -> str:
-    """Return the reason that takes precedence."""
+    """Return the reason of `REASONS` that takes precedence."""
     return next(reason for reason in REASONS if reason in reasons)

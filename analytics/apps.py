@@ -1,4 +1,4 @@
-"""The analytics app."""
+"""Configures the analytics app."""
 
 from django.apps import AppConfig
 

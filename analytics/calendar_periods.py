@@ -19,14 +19,14 @@ INTERVALS: Final = ("hour", "day", "week", "month")
 _EPOCH: Final = date(1970, 1, 1)
 _DAY_SECONDS: Final = 86_400
 
-# Names among the zone files that aren't places: they mean whatever the machine is set to.
-_NOT_PLACES: Final = frozenset({"Factory", "localtime", "posixrules"})
+# Names among the zone files that are no zones: they mean whatever the machine is set to.
+_NOT_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
 
 @cache
 def zone_names() -> frozenset[str]:
     """Return the IANA names of all time zones."""
-    return frozenset(available_timezones()) - _NOT_PLACES
+    return frozenset(available_timezones()) - _NOT_ZONES
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Period:
 
     @property
     def days(self) -> float:
-        """Return the length in days of the local calendar: a day of 23 or 25 hours is one."""
+        """The length in days of the local calendar, in which a day of 23 or 25 hours is one."""
         return (self._local(self.end) - self._local(self.start)) / timedelta(days=1)
 
     def _local(self, moment: datetime) -> datetime:
@@ -49,56 +49,57 @@ class Period:
 
 @dataclass(frozen=True)
 class Buckets(ABC):
-    """Sorts the rows of a period into buckets, the first half of it in the database.
+    """Sorts the rows of a period into buckets: the database computes a row's slice, this class its bucket.
 
-    A row's slice is `(seconds since 1970 + offset) // step`; no bucket's edge cuts one. `offsets` has the
-    offset to add until each moment (in seconds since 1970, not included), and the one after all of them.
+    The slice is `(seconds since 1970 + offset) // step`, and no bucket's edge cuts a slice.
     """
 
     step: int
+    """The length of a slice, in seconds."""
     offsets: tuple[tuple[int, int], ...]
+    """Pairs of a moment, in seconds since 1970, and the offset to add before that moment."""
     last_offset: int
+    """The offset in seconds to add after all those moments."""
 
     @abstractmethod
-    def place_of(self, number: int) -> int:
-        """Return the place of the bucket that a slice belongs to; places are in the order of time."""
+    def bucket_of(self, slice_number: int) -> int:
+        """Return the number of the bucket that a slice belongs to; the numbers rise with time."""
 
     @abstractmethod
-    def label_of(self, place: int) -> str:
+    def label_of(self, bucket: int) -> str:
         """Return a bucket's start as the API writes it."""
 
 
 @dataclass(frozen=True)
 class DateBuckets(Buckets):
-    """Slices are local days, whatever the clocks do; places are the ordinals of dates."""
+    """Slices are local days, even if the clocks change; a bucket's number is its first day's ordinal."""
 
     interval: str
 
-    def place_of(self, number: int) -> int:
-        return _first_day(_EPOCH + timedelta(days=number), self.interval).toordinal()
+    def bucket_of(self, slice_number: int) -> int:
+        return _first_day(_EPOCH + timedelta(days=slice_number), self.interval).toordinal()
 
-    def label_of(self, place: int) -> str:
-        return date.fromordinal(place).isoformat()
+    def label_of(self, bucket: int) -> str:
+        return date.fromordinal(bucket).isoformat()
 
 
 @dataclass(frozen=True)
 class HourBuckets(Buckets):
-    """Places count the hours of the period; `starts` are in seconds since 1970, and `step` divides each of
-    them.
-    """
+    """A bucket's number is the index of its hour in the period."""
 
     starts: tuple[int, ...]
+    """The starts of the hours in seconds since 1970, each a multiple of `step`."""
     labels: tuple[str, ...]
 
-    def place_of(self, number: int) -> int:
-        return bisect_right(self.starts, number * self.step) - 1
+    def bucket_of(self, slice_number: int) -> int:
+        return bisect_right(self.starts, slice_number * self.step) - 1
 
-    def label_of(self, place: int) -> str:
-        return self.labels[place]
+    def label_of(self, bucket: int) -> str:
+        return self.labels[bucket]
 
 
 def buckets_of(period: Period) -> Buckets:
-    """Return the buckets of a period by its interval."""
+    """Return the buckets of a period, which have the length of its interval."""
     if period.interval != "hour":
         offsets, last_offset = _offsets(period)
         return DateBuckets(_DAY_SECONDS, offsets, last_offset, period.interval)
@@ -110,7 +111,7 @@ def buckets_of(period: Period) -> Buckets:
 
 
 def labels_of(period: Period) -> tuple[str, ...]:
-    """Return the labels of all buckets of the period in the order of time, also of those without data."""
+    """Return the labels of all buckets of the period in the order of time, including those without data."""
     buckets = buckets_of(period)
     if isinstance(buckets, HourBuckets):
         return buckets.labels
@@ -124,19 +125,22 @@ def labels_of(period: Period) -> tuple[str, ...]:
 
 
 def local_midnight(day: date, zone: ZoneInfo) -> datetime:
-    """Return the first moment of a day, in UTC; if the clocks skip midnight, the moment of the change."""
+    """Return the first moment of a day, in UTC; if the clocks skip midnight, it is the moment of the change."""
     return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
 
 
 def _first_day(day: date, interval: str) -> date:
-    """Return the first day of the day's interval."""
+    """Return the first day of the week, month or day that the day is in."""
     if interval == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if interval == "month" else day
 
 
 def _offsets(period: Period) -> tuple[tuple[tuple[int, int], ...], int]:
-    """Return the zone's offsets in the period, each with the moment until which it applies, and the last."""
+    """Return pairs of a moment and the offset before it, for each change of the clocks, and the last offset.
+
+    All are in seconds; the moments count since 1970.
+    """
     offsets = []
     moment, end = int(period.start.timestamp()), int(period.end.timestamp())
     offset = _offset_at(moment, period.zone)
@@ -164,7 +168,7 @@ def _offset_at(seconds: int, zone: ZoneInfo) -> int:
 
 
 def _hours(period: Period) -> Iterator[tuple[datetime, str]]:
-    """Yield the local hours with labels; one that a change of clocks repeats comes twice, by its offset."""
+    """Yield the starts of the local hours with labels; an hour that the clocks repeat comes twice."""
     local = period.start.astimezone(period.zone)
     start = period.start - timedelta(
         minutes=local.minute, seconds=local.second, microseconds=local.microsecond

@@ -17,7 +17,7 @@ from analytics.models import (
     OutcomeRollup,
     RollupDay,
 )
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline.models import Publication
 from pipeline.platforms.base import METRICS
@@ -54,42 +54,42 @@ def _measurement_json(row: Measurement) -> dict[str, Any]:
     return {
         "publication": encode("pub", row.publication_id),
         "number": row.number,
-        "at": as_z(row.at),
+        "at": format_utc(row.at),
         **{name: getattr(row, name) for name in METRICS},
     }
 
 
-def remove_samples(workspace_id: UUID, rows: int) -> int:
-    """Delete some facts of sample items' publications; return how many rows, 0 if none are left.
+def remove_samples(workspace_id: UUID, max_rows: int) -> int:
+    """Delete up to `max_rows` facts of sample items' publications; return how many, or 0 if none are left.
 
-    A worker that is about to write another fact loses its lease first.
+    The schedules of measurements come first, so that a worker loses its lease before it writes another fact.
     """
     publications = Publication.everywhere.filter(workspace_id=workspace_id, item__is_sample=True)
     for model in (Measuring, Measurement, Outcome):
         facts = model.everywhere.filter(publication_id__in=publications.values("pk"))
-        ids = list(facts.order_by("pk").values_list("pk", flat=True)[:rows])
+        ids = list(facts.order_by("pk").values_list("pk", flat=True)[:max_rows])
         if ids:
             model.everywhere.filter(pk__in=ids).delete()
             return len(ids)
     return 0
 
 
-def add_up_again(workspace_id: UUID, rows: int) -> int:
-    """Mark every day of the workspace, so that its rollups are computed again; returns 0.
+def add_up_again(workspace_id: UUID, max_rows: int) -> int:
+    """Mark every day of the workspace, so that its rollups are computed again.
 
-    Until then answers come from the facts that are left.
+    Until then answers come from the facts that are left. It removes no rows, so it returns 0.
     """
-    del rows
+    del max_rows
     days = RollupDay.objects.of(workspace_id).values_list("test", "day")
     rollup.mark((workspace_id, test, datetime.combine(day, time(), UTC)) for test, day in days)
     return 0
 
 
-def erase(workspace_id: UUID, rows: int) -> int:
-    """Delete some of the analytics' rows of a workspace; return how many, 0 if none are left."""
+def erase(workspace_id: UUID, max_rows: int) -> int:
+    """Delete up to `max_rows` of the analytics' rows of a workspace; return how many, or 0 if none are left."""
     for model, workspace_field in _ERASED_MODELS:
         ids = list(
-            model.everywhere.filter(**{workspace_field: workspace_id}).values_list("pk", flat=True)[:rows]
+            model.everywhere.filter(**{workspace_field: workspace_id}).values_list("pk", flat=True)[:max_rows]
         )
         if ids:
             model.everywhere.filter(pk__in=ids).delete()

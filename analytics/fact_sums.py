@@ -1,6 +1,6 @@
-"""Queries that sum facts (outcomes, measurements, hits) by group, from their own tables or from rollups.
+"""Builds queries that sum outcomes, measurements and hits by group, from their facts or from rollups.
 
-A group looks the same from either, so that days with and without rollups add up to one answer.
+A group from either has the same columns, so that days with and without rollups add up to one answer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from analytics.calendar_periods import Buckets
 
 COLUMNS: Final = ("outlet_id", "content_type", "source_id", "engine_output", "persona_id")
-"""The dimensions of facts, beside their time."""
+"""The dimensions of facts, without their time."""
 
 
 class Slice(Func):
@@ -66,6 +66,7 @@ class Slice(Func):
         return self.as_sql(compiler, connection, template=template, **context)
 
     def _offset(self, seconds: str) -> str:
+        """Return the SQL of the offset to add at that time."""
         if not self.buckets.offsets:
             return str(self.buckets.last_offset)
         cases = " ".join(f"WHEN {seconds} < {until} THEN {offset}" for until, offset in self.buckets.offsets)
@@ -73,7 +74,7 @@ class Slice(Func):
 
 
 class SliceOfSeconds(Slice):
-    """The same for a column of whole seconds since 1970, none of them negative."""
+    """Computes the same for a column of seconds since 1970, which are whole and not negative."""
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
@@ -88,8 +89,8 @@ class SliceOfSeconds(Slice):
 def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
     """Count outcomes by `columns`, which are annotated already, and by what is known of each publication.
 
-    The column `known` is 1 if any number of the publication is known, 0 if its platform gave none, None if it
-    wasn't measured.
+    The column `known` is 1 if any number of the publication is known, 0 if its platform gave none, or `None` if
+    the publication wasn't measured.
     """
     has_any_metric = Q()
     for metric in METRICS:
@@ -118,9 +119,9 @@ def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]
 def measurement_groups(
     rows: QuerySet[Any], columns: Sequence[str], *, reasons: str = "availability"
 ) -> QuerySet[Any]:
-    """Sum the increases since the measurement before: a publication's add up to its newest known value.
+    """Sum the increases since the measurement before; those of a publication add up to its newest known value.
 
-    `reasons` is the column that says why a metric is missing.
+    `reasons` is the column with the reasons for missing metrics, by which the groups are split too.
     """
     groups: QuerySet[Any] = (
         # A platform has few patterns of missing metrics, so grouping by them adds few rows.
@@ -132,7 +133,7 @@ def measurement_groups(
 
 
 def with_items(hits: QuerySet[Any]) -> QuerySet[Any]:
-    """Annotate counts of hits with the dimensions of their items; feed fetches have none."""
+    """Annotate counts of hits with the dimensions of their items; those of feed fetches are empty."""
     annotated: QuerySet[Any] = hits.annotate(
         content_type=Coalesce(F("publication__item__bucket"), Value("")),
         source_id=F("publication__item__source_id"),
@@ -143,7 +144,7 @@ def with_items(hits: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def hit_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """Sum clicks and feed fetches, of counts and of rollups alike."""
+    """Sum clicks and feed fetches by `columns` and kind, from counts or from rollups."""
     groups: QuerySet[Any] = rows.values(*columns, "kind").annotate(total=Sum("count")).order_by()
     return groups
 

@@ -1,8 +1,9 @@
-"""Adds zeros to what the service counts itself: clicks on short links and fetches of its feeds.
+"""Sets clicks on short links to 0 instead of `None` in rows whose outlets counted clicks and got none.
 
-Both count at the quarter of an hour in which they came, whatever the attribution. A fetch belongs to an
-outlet and to no item, so it shows only in rows grouped by outlet and date, or neither. Clicks are 0 if an
-outlet counted them by then for that type of content, and None if none did: what nobody counted isn't 0.
+The service counts clicks on short links and fetches of its feeds itself. Both count at the quarter of an hour
+in which they came, whatever the attribution. A fetch belongs to an outlet and to no item, so it shows only in
+rows grouped by outlet, date, both or neither, and is never set to 0. Clicks stay `None` if no outlet in a row's
+scope counted them by then for that type of content, because what nobody counted isn't 0.
 """
 
 from __future__ import annotations
@@ -23,44 +24,50 @@ if TYPE_CHECKING:
     from analytics.calendar_periods import Buckets
     from analytics.queries import Question, RowKey
 
-NAMES: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}
+METRIC_BY_HIT_KIND: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}
+"""The metric of `FIRST_PARTY` in which each kind of hit counts."""
 
 
 def add_zeros(
     question: Question,
     buckets: Buckets | None,
     total: Fold,
-    cuts: Iterable[Mapping[RowKey, Fold]],
+    grouped_rows: Iterable[Mapping[RowKey, Fold]],
 ) -> None:
-    """Make `clicks` 0 instead of None in each row whose outlet was already counting at that time.
+    """Make `clicks` 0 instead of `None` in each row with an outlet that was already counting at that time.
 
-    `cuts` are the rows of each grouping by their key; rows with clicks stay as they are. One statement.
+    `grouped_rows` has the rows of each grouping by their key; rows with clicks stay as they are. It takes one
+    statement.
     """
-    first_places = _first_places(question, buckets)
-    if not first_places:
+    first_buckets = _find_first_buckets(question, buckets)
+    if not first_buckets:
         return
     # The total has no date: an outlet that counted at any time is enough.
     total.mark_counted("clicks")
-    for folds in cuts:
-        for key, fold in folds.items():
-            counted_since = first_places.get((key.outlet, key.content_type))
-            if counted_since is not None and (key.place is None or key.place >= counted_since):
+    for rows in grouped_rows:
+        for key, fold in rows.items():
+            first_bucket = first_buckets.get((key.outlet, key.content_type))
+            if first_bucket is not None and (key.bucket is None or key.bucket >= first_bucket):
                 fold.mark_counted("clicks")
 
 
-def _first_places(question: Question, buckets: Buckets | None) -> dict[tuple[UUID | None, str | None], int]:
-    """Return the bucket from which on clicks were counted, by outlet and content type; 0 without buckets."""
-    first_places: dict[tuple[UUID | None, str | None], int] = {}
-    for outlet_id, platform, since in _counting_outlets(question):
-        place = _place_at(buckets, since)
-        # None stands for all outlets, or all types.
+def _find_first_buckets(
+    question: Question, buckets: Buckets | None
+) -> dict[tuple[UUID | None, str | None], int]:
+    """Return the first bucket in which clicks were counted, by outlet and content type, or 0 without buckets.
+
+    `None` as an outlet or a content type stands for all of them.
+    """
+    first_buckets: dict[tuple[UUID | None, str | None], int] = {}
+    for outlet_id, platform, since in _read_counting_outlets(question):
+        bucket = _bucket_at(buckets, since)
         for scope in product((outlet_id, None), (*_counted_types(platform, question), None)):
-            first_places[scope] = min(place, first_places.get(scope, place))
-    return first_places
+            first_buckets[scope] = min(bucket, first_buckets.get(scope, bucket))
+    return first_buckets
 
 
-def _counting_outlets(question: Question) -> list[tuple[UUID, str, datetime]]:
-    """Return the outlets in scope that count clicks: id, platform, and since when."""
+def _read_counting_outlets(question: Question) -> list[tuple[UUID, str, datetime]]:
+    """Return id, platform and start of counting of each outlet in scope that counts clicks."""
     rows = Outlet.objects.of(question.workspace_id).filter(clicks_since__lt=question.period.end)
     if question.outlets is not None:
         rows = rows.filter(pk__in=question.outlets)
@@ -79,12 +86,13 @@ def _counted_types(platform: str, question: Question) -> frozenset[str]:
     return types if question.content_types is None else types & frozenset(question.content_types)
 
 
-def _place_at(buckets: Buckets | None, moment: datetime) -> int:
-    """Return the place of the bucket of a moment; 0 without buckets."""
+def _bucket_at(buckets: Buckets | None, moment: datetime) -> int:
+    """Return the number of the bucket that a moment falls into, or 0 without buckets."""
     if buckets is None:
         return 0
     seconds = int(moment.timestamp())
+    # Slices are of local time, as `fact_sums.Slice` computes them in SQL, so the zone's offset is added first.
     offset = next(
-        (bucket_offset for until, bucket_offset in buckets.offsets if seconds < until), buckets.last_offset
+        (offset_before for until, offset_before in buckets.offsets if seconds < until), buckets.last_offset
     )
-    return buckets.place_of((seconds + offset) // buckets.step)
+    return buckets.bucket_of((seconds + offset) // buckets.step)

@@ -1,4 +1,4 @@
-"""Limits of the analytics, each with its unit and its reason."""
+"""Sets the limits of the analytics, each with its unit and its reason."""
 
 from __future__ import annotations
 

@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SIMULATED_AT: Final = (timedelta(0), timedelta(seconds=30), timedelta(minutes=5), *limits.MEASURED_AT)
-"""Ages for a simulated outlet: at once and soon again, so that whoever tries the service sees numbers."""
+"""Ages for a simulated outlet, at once and soon again, so that people who try the service see numbers."""
 LEASE: Final = timedelta(seconds=60)
 """Longer than a measurement's one request may last."""
 MAX_TRIES: Final = 5
-"""Tries of one measurement before it is noted as unavailable, until the next one is due."""
+"""Tries of one measurement, after which it is stored as unavailable."""
 DEFAULT_RETRY_WAIT: Final = timedelta(minutes=5)
 """The wait if a platform asks to wait without saying how long."""
+# The limits of the wait that a platform asks for.
 MIN_RETRY_WAIT: Final = timedelta(seconds=5)
 MAX_RETRY_WAIT: Final = timedelta(hours=24)
 
@@ -48,35 +49,37 @@ _KNOWN_REASONS: Final = frozenset({"unsupported", "delayed", "unavailable"})
 
 @dataclass(frozen=True)
 class MetricReading:
-    """A value for every metric; one that is None has its reason in `availability`.
-
-    `error` is for the operator.
-    """
+    """A value for every metric; one that is `None` has its reason in `availability`."""
 
     at: datetime
     values: Mapping[str, int | None]
     availability: Mapping[str, str]
     error: str = ""
+    """Why nothing was read, for the operator, or empty."""
 
     @property
     def is_hopeless(self) -> bool:
-        """Return whether the platform gives none of the metrics, so that it won't later either."""
+        """Whether the platform never gives any metric, so that further measurements are useless."""
         return all(self.availability.get(metric) == "unsupported" for metric in METRICS)
 
 
 def measuring_ages(*, is_simulated: bool) -> tuple[timedelta, ...]:
-    """Return the ages of a publication at which it is measured."""
+    """Return the ages at which a publication is measured, the youngest first."""
     return SIMULATED_AT if is_simulated else limits.MEASURED_AT
 
 
 def next_measuring(published_at: datetime, *, is_simulated: bool, now: datetime) -> datetime | None:
-    """Return the first due time that is still to come, None after the last; missed ones are skipped."""
+    """Return the first due time after `now`, or `None` after the last; missed ones are skipped."""
     due_times = (published_at + age for age in measuring_ages(is_simulated=is_simulated))
     return next((moment for moment in due_times if moment > now), None)
 
 
 def measure(row: Measuring, *, now: datetime | None = None) -> None:
-    """Work one claimed row: read from the platform outside any transaction, then write under the lease."""
+    """Measure a claimed row's publication: read from the platform, then write under the lease.
+
+    A publication that can't be read any more ends its measuring. The row waits if the platform asks to, and a
+    refusal is stored as a measurement without numbers. Nothing is written if the lease is lost.
+    """
     crash_point("measure.claimed")
     now = now or utc_now()
     publication = _load_publication(row)
@@ -85,8 +88,7 @@ def measure(row: Measuring, *, now: datetime | None = None) -> None:
         or publication.published_at is None
         or publication.outlet.deleted_at
     ):
-        # The post was removed or the outlet disconnected: nothing can be read any more, and earlier numbers
-        # stay.
+        # The post was removed or the outlet disconnected, so nothing can be read; earlier numbers stay.
         _end_measuring(row)
         return
     try:
@@ -103,7 +105,7 @@ def measure(row: Measuring, *, now: datetime | None = None) -> None:
 
 
 def give_up(row: Measuring, *, now: datetime | None = None) -> None:
-    """Note a measurement as unavailable after too many failed tries, and wait for the next one."""
+    """Store a measurement without numbers after too many failed tries, and schedule the next one, if any."""
     now = now or utc_now()
     publication = _load_publication(row)
     if publication.published_at is None:
@@ -115,11 +117,13 @@ def give_up(row: Measuring, *, now: datetime | None = None) -> None:
 
 
 def reason_for(platform: str, metric: str, otherwise: str) -> str:
-    """Return why the platform has no number: `unsupported` if it never gives one, else `otherwise`."""
+    """Return why a metric is missing: `unsupported` if the platform never gives it, else `otherwise`.
+
+    It is `unavailable` if the platform's plug-in isn't installed.
+    """
     try:
         supported_metrics = platform_of(platform).metrics_given
     except UnknownKind:
-        # The platform's plug-in was removed from this installation.
         return "unavailable"
     return otherwise if metric in supported_metrics else "unsupported"
 
@@ -148,7 +152,7 @@ def _read_metrics(publication: Publication, published_at: datetime, now: datetim
 
 
 def _to_reading(samples: Iterable[Sample], platform: str, now: datetime) -> MetricReading:
-    """Return the samples as a reading; whatever isn't a count that can be stored is missing."""
+    """Return the samples as a reading; a value that isn't a count that can be stored is missing."""
     by_metric = {sample.metric: sample for sample in samples}
     values: dict[str, int | None] = {}
     availability: dict[str, str] = {}
@@ -174,7 +178,7 @@ def _empty_reading(platform: str, now: datetime, error: str) -> MetricReading:
 def _store_reading(
     row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading
 ) -> None:
-    """Store the measurement and the next one's time in one transaction; nothing if the lease is lost."""
+    """Store the measurement and the next one's time in one transaction, or nothing if the lease is lost."""
     number = row.measured + 1
     next_at = next_measuring(published_at, is_simulated=publication.outlet.is_simulated, now=reading.at)
     if reading.is_hopeless:
@@ -230,7 +234,7 @@ def _insert_measurement(
         publish.note_metrics(
             publication.pk, {**dict.fromkeys(METRICS), **last_values, **known_values}, now=reading.at
         )
-    # It counts on its own day and on that of publication, whose coverage it changes too. Days are locked
+    # A measurement counts on its day and on that of publication, whose coverage it changes too. Days are locked
     # after publications, here and in `publication_outcomes`.
     rollup.mark((row.workspace_id, row.test, moment) for moment in (reading.at, published_at))
 
@@ -238,7 +242,7 @@ def _insert_measurement(
 def _last_known_values(publication: Publication) -> dict[str, int]:
     """Return the newest known value of each metric, even if later measurements lack it.
 
-    So all increases add up to the last value.
+    Increases are computed from these values, so all of them add up to the last known one.
     """
     newest: dict[str, int] = {}
     for values in _VALUES_QUERY.ask(publication=publication.pk):

@@ -34,17 +34,18 @@ _UPDATED_FIELDS: Final = (
 
 
 def count_events() -> int:
-    """Count the next events that weren't counted yet; return how many."""
+    """Count one batch of events that weren't counted yet, and return how many there were."""
     return count_batch(write_outcomes)
 
 
 def write_outcomes(events: Sequence[Event]) -> None:
-    """Store one outcome per publication, under its id: how it ended, as far as its events tell.
+    """Store under each publication's id how it ended, as far as its events tell, and start to measure it.
 
-    A success outweighs every failure, and of several failures the newest stands. So a publication that failed
-    because nobody knew its outcome, and is found published later, counts as published and no longer as
-    failed; one that fails again after a person's retry counts once. The result is the same however often and
-    in whatever order the events come. Runs in the transaction that marks the events.
+    Only a success and a failure without another try count. A success outweighs every failure, and of several
+    failures the newest stands. So a publication that failed because nobody knew its outcome, and is found
+    published later, counts as published and no longer as failed, and one that fails again after a person's retry
+    counts once. The result is the same however often and in whatever order the events come. Call it in the
+    transaction that marks the events; a publication that was erased meanwhile is skipped.
     """
     final_events = [event for event in events if event.publication_id is not None and _is_final(event)]
     if not final_events:
@@ -109,6 +110,7 @@ def _lock_publications(ids: set[UUID]) -> dict[UUID, Publication]:
 
 
 def _build_outcome(event: Event, publication: Publication) -> Outcome:
+    """Return the unsaved outcome that a final event tells."""
     is_published = event.type == "published.success"
     item = publication.item
     return Outcome(
@@ -132,6 +134,7 @@ def _precedence(outcome: Outcome) -> tuple[bool, datetime, UUID]:
 
 
 def _start_measuring(published: Iterable[tuple[Outcome, bool]]) -> None:
+    """Schedule the first measurement; each published outcome comes with whether its outlet is simulated."""
     rows = []
     for outcome, is_simulated in published:
         first_at = outcome.at + measuring_ages(is_simulated=is_simulated)[0]

@@ -5,9 +5,10 @@ that time zones work the same on SQLite and PostgreSQL. Days with rollups are re
 their facts, so that an answer is exact at every moment. A question costs at most ten statements, however many
 rows it gives.
 
-What no platform gave is None with its reason, never 0. Of several reasons `unavailable` outweighs `delayed`,
-and that `unsupported`: what a person can do something about comes first. `coverage` is the share of the
-publications published in a row's scope of which a number is known by now; None if none was published.
+A number that no platform gave is `None` with its reason, never 0. Of several reasons `unavailable` outweighs
+`delayed`, and `delayed` outweighs `unsupported`, because people can do something about the first. `coverage` is
+the share of the publications published in a row's scope of which a number is known by now, or `None` if none
+was published.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from analytics.models import (
     Outcome,
     OutcomeRollup,
 )
-from analytics.rollup_coverage import Spans, spans_of
+from analytics.rollup_coverage import Spans, split_period
 from pipeline.models import HitCount, HitKind, Outlet
 
 if TYPE_CHECKING:
@@ -56,22 +57,26 @@ _COLUMN_BY_DIMENSION: Final = {
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked.
+    """The period, grouping and filters of a request for numbers of one workspace.
 
-    `outlets` and `content_types` are None if nothing is filtered; an unknown outlet has no rows.
+    `outlets` and `content_types` are `None` if nothing is filtered; an unknown outlet has no rows.
     """
 
     workspace_id: UUID
     test: bool
+    """Whether it asks about test or live content."""
     period: Period
     group_by: tuple[str, ...] = DEFAULT_DIMENSIONS
     attribution: str = "received"
+    """A value of `Attribution`."""
     outlets: tuple[UUID, ...] | None = None
     content_types: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class OutletName:
+    """An outlet as rows show it."""
+
     id: UUID
     platform: str
     name: str
@@ -79,7 +84,7 @@ class OutletName:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The requested dimensions of a row; the others are None."""
+    """The requested dimensions of a row; the others are `None`."""
 
     outlet: OutletName | None = None
     content_type: str | None = None
@@ -91,16 +96,20 @@ class Dimensions:
 
 @dataclass(frozen=True)
 class AnalyticsRow:
+    """The figures of one combination of dimensions."""
+
     dimensions: Dimensions
     figures: Figures
 
 
 @dataclass(frozen=True)
 class AnalyticsAnswer:
+    """The rows of one grouping, with the totals of the whole question."""
+
     rows: tuple[AnalyticsRow, ...]
     totals: Figures
     fresh_at: datetime | None
-    """The newest moment of any outcome or measurement of the workspace."""
+    """The newest moment of any outcome or measurement of the workspace, or `None` without any."""
 
 
 def answer(question: Question) -> AnalyticsAnswer:
@@ -112,44 +121,47 @@ def answer(question: Question) -> AnalyticsAnswer:
 def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[AnalyticsAnswer]:
     """Answer a question in several groupings, which are parts of its `group_by`; the facts are read once."""
     buckets = buckets_of(question.period) if "date" in question.group_by else None
-    spans = spans_for(question, buckets)
+    spans = choose_spans(question, buckets)
     outcomes = [group for groups in outcome_groups(question, buckets, spans) for group in groups]
     measurements = [group for groups in measurement_groups(question, buckets, spans) for group in groups]
     hits = [group for groups in hit_groups(question, buckets, spans) for group in groups]
     outlets = load_outlet_names(question, {group["outlet_id"] for group in (*outcomes, *measurements, *hits)})
-    newest = fresh_at(question)
+    fresh_at = find_newest_moment(question)
     total = Fold()
-    cuts: list[dict[RowKey, Fold]] = [{} for _ in groupings]
+    grouped_rows: list[dict[RowKey, Fold]] = [{} for _ in groupings]
 
-    def folds_of(group: Mapping[str, Any]) -> Iterator[Fold]:
+    def find_folds(group: Mapping[str, Any]) -> Iterator[Fold]:
+        """Yield the total and each grouping's row to which the group's numbers are added."""
         yield total
-        for folds, group_by in zip(cuts, groupings, strict=True):
+        for rows, group_by in zip(grouped_rows, groupings, strict=True):
             key = _row_key(group_by, group, buckets)
-            yield folds.setdefault(key, Fold())
+            yield rows.setdefault(key, Fold())
 
     for group in outcomes:
-        for fold in folds_of(group):
+        for fold in find_folds(group):
             fold.add_outcomes(group, outlets[group["outlet_id"]].platform)
     for group in measurements:
-        for fold in folds_of(group):
+        for fold in find_folds(group):
             fold.add_measurements(group, outlets[group["outlet_id"]].platform)
     for group in hits:
-        for fold in folds_of(group):
+        for fold in find_folds(group):
             fold.add_hits(
-                first_party_counts.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
+                first_party_counts.METRIC_BY_HIT_KIND[group["kind"]],
+                group["total"],
+                outlets[group["outlet_id"]].platform,
             )
-    first_party_counts.add_zeros(question, buckets, total, cuts)
+    first_party_counts.add_zeros(question, buckets, total, grouped_rows)
     totals = total.figures()
     return [
         AnalyticsAnswer(
             tuple(
-                AnalyticsRow(_dimensions(key, outlets, buckets), folds[key].figures())
-                for key in sorted(folds, key=sort_key)
+                AnalyticsRow(_dimensions(key, outlets, buckets), rows[key].figures())
+                for key in sorted(rows, key=sort_key)
             ),
             totals,
-            newest,
+            fresh_at,
         )
-        for folds in cuts
+        for rows in grouped_rows
     ]
 
 
@@ -157,7 +169,7 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
 
 
 def columns(question: Question) -> list[str]:
-    """Return the columns to group by; always with the outlet, whose platform says why a number is missing."""
+    """Return the columns to group by, always with the outlet, whose platform tells why a number is missing."""
     return [
         "outlet_id",
         *(_COLUMN_BY_DIMENSION[name] for name in question.group_by if name not in {"date", "outlet"}),
@@ -169,13 +181,13 @@ def _filter_mode(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
     return rows.filter(test__in=[question.test])
 
 
-def spans_for(question: Question, buckets: Buckets | None) -> Spans:
-    """Return which parts of the period are read from rollups, and which from facts."""
+def choose_spans(question: Question, buckets: Buckets | None) -> Spans:
+    """Choose which parts of the period are read from rollups, and which from facts."""
 
-    def current(first: date, last: date) -> set[date]:
-        return rollup.current_days(question.workspace_id, test=question.test, first=first, last=last)
+    def find_current(first: date, last: date) -> set[date]:
+        return rollup.find_current_days(question.workspace_id, test=question.test, first=first, last=last)
 
-    return spans_of(question.period, buckets, current)
+    return split_period(question.period, buckets, find_current)
 
 
 def _in_scope(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
@@ -196,7 +208,7 @@ def _unrolled_rows(
     spans: Spans,
     **filters: str,
 ) -> QuerySet[Any]:
-    """Return the facts of the days without rollups, with their slice."""
+    """Return the facts of the spans that are read from facts, each with its slice, 0 without buckets."""
     within = Q()
     for start, end in spans.live:
         within |= Q(**{f"{date_field}__gte": start, f"{date_field}__lt": end})
@@ -211,7 +223,7 @@ def _unrolled_rows(
 def _rollup_rows(
     model: type[Any], question: Question, buckets: Buckets | None, spans: Spans, **filters: str
 ) -> QuerySet[Any]:
-    """Return the rollups of the other days, with their slice."""
+    """Return the rollups of the other spans, each with its slice, 0 without buckets."""
     within = Q()
     for start, end in spans.rolled:
         within |= Q(start__gte=int(start.timestamp()), start__lt=int(end.timestamp()))
@@ -251,7 +263,7 @@ def measurement_groups(question: Question, buckets: Buckets | None, spans: Spans
 def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
     """Yield groups by slice, `columns` and `kind`, with the `total` of what the service counted itself.
 
-    A feed fetch has no item, so it belongs only to rows grouped by outlet and date, or neither.
+    A feed fetch has no item, so it is counted only if the rows are grouped by nothing else than outlet and date.
     """
     group_columns = ["slice", *columns(question)]
     filters = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitKind.CLICK}
@@ -277,8 +289,8 @@ def load_outlet_names(question: Question, ids: set[UUID]) -> dict[UUID, OutletNa
     return {row[0]: OutletName(*row) for row in rows}
 
 
-def fresh_at(question: Question) -> datetime | None:
-    """Return the newest moment of any outcome or measurement, read from the ends of two indexes."""
+def find_newest_moment(question: Question) -> datetime | None:
+    """Return the newest moment of any outcome or measurement, or `None` without any, from two indexes' ends."""
 
     def newest(rows: QuerySet[Any]) -> Subquery:
         return Subquery(_filter_mode(rows, question).order_by("-at").values("at")[:1])
@@ -299,10 +311,10 @@ def fresh_at(question: Question) -> datetime | None:
 
 
 class RowKey(NamedTuple):
-    """Identifies a row, in the order of rows; None for dimensions that aren't asked for."""
+    """The dimensions that identify a row, in the order of rows; those that aren't asked for are `None`."""
 
-    place: int | None
-    """The place of the row's bucket, as in `Buckets`."""
+    bucket: int | None
+    """The number of the row's bucket, as in `Buckets`."""
     outlet: UUID | None
     content_type: str | None
     source: UUID | None
@@ -312,13 +324,13 @@ class RowKey(NamedTuple):
 
 def _row_key(group_by: tuple[str, ...], group: Mapping[str, Any], buckets: Buckets | None) -> RowKey:
     return RowKey(
-        buckets.place_of(group["slice"]) if buckets and "date" in group_by else None,
+        buckets.bucket_of(group["slice"]) if buckets and "date" in group_by else None,
         *(group[_COLUMN_BY_DIMENSION[name]] if name in group_by else None for name in _COLUMN_BY_DIMENSION),
     )
 
 
 def sort_key(key: RowKey) -> tuple[Any, ...]:
-    """Sort by date, outlet, content type and the others; what is missing comes last."""
+    """Return a key that sorts by date, outlet, content type and the others, with `None` last."""
     return tuple((part is None, "" if part is None else part) for part in key)
 
 
@@ -326,7 +338,7 @@ def _dimensions(key: RowKey, outlets: Mapping[UUID, OutletName], buckets: Bucket
     return Dimensions(
         outlet=None if key.outlet is None else outlets[key.outlet],
         content_type=key.content_type,
-        date=None if key.place is None or buckets is None else buckets.label_of(key.place),
+        date=None if key.bucket is None or buckets is None else buckets.label_of(key.bucket),
         source=key.source,
         engine_output=key.engine_output,
         persona=key.persona,

@@ -1,9 +1,9 @@
-"""Sums facts by day: who writes a fact marks its day, and a task sums the day again.
+"""Sums facts by day: each writer of a fact marks its day, and a task sums the day again.
 
-A day's rollups are made from its facts alone, so repeating it gives the same, and late or corrected facts
+A day's rollups are computed from its facts alone, so repeating that gives the same, and late or corrected facts
 need nothing but their mark. The mark is written in the transaction of the fact and takes the day from a task
-that is summing it: whatever that worker has read, it can't mark the day current. Until it is, answers read
-the facts of that day themselves.
+that is summing it, so a task that has read too few facts can't mark the day as current. As long as a day isn't
+current, answers read its facts.
 """
 
 from __future__ import annotations
@@ -55,18 +55,20 @@ MAX_TRIES: Final = 5
 WAIT: Final = timedelta(seconds=30)
 """The wait after a day's first new fact, so that facts that come together are summed once."""
 WAIT_OF_HITS: Final = timedelta(minutes=15)
+"""The wait after a day's first new clicks and fetches, which come all day long."""
 RETRY_AFTER_GIVING_UP: Final = timedelta(days=1)
-"""A day that couldn't be summed is answered from its facts meanwhile."""
+"""The wait after a day couldn't be summed; answers read its facts meanwhile."""
 
 ATTRIBUTIONS: Final = {"received": "at", "published": "published_at"}
 """The date field of a measurement by which each attribution counts."""
 _DELETED_AT_ONCE: Final = 500
+"""Rows of one deletion."""
 _QUARTERS: Final = DateBuckets(QUARTER, (), 0, "day")
 
 
 def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -> None:
-    """Mark the days on which facts of a workspace (live or test) were written in this transaction."""
-    # In one order, so that two writers of the same days don't deadlock.
+    """Mark the UTC days of facts (workspace id, `test`, moment) that this transaction writes."""
+    # The days are locked in one order, so that two writers of the same days don't deadlock.
     days = sorted({(workspace, test, at.astimezone(UTC).date()) for workspace, test, at in facts})
     if not days:
         return
@@ -94,12 +96,12 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
 
 
 def mark_hits(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
-    """Mark days of clicks and fetches with a longer wait: they come all day long."""
+    """Mark days of clicks and fetches, with the longer `WAIT_OF_HITS`."""
     mark(facts, wait=WAIT_OF_HITS)
 
 
 def roll_up(row: RollupDay) -> None:
-    """Sum one claimed day; writes nothing if a fact of it came meanwhile."""
+    """Sum one claimed day and mark it as current; nothing is written if a fact of it came meanwhile."""
     crash_point("rollup.claimed")
     try:
         with transaction.atomic():
@@ -112,7 +114,7 @@ def roll_up(row: RollupDay) -> None:
 
 
 def give_up(row: RollupDay) -> None:
-    """Leave the day to be answered from its facts, and try again after a day."""
+    """Log an error, and try the day again after `RETRY_AFTER_GIVING_UP`; answers read its facts meanwhile."""
     message = "Adding up this day failed several times; the log has the reason."
     log.error("rollup_given_up", day=row.day.isoformat(), workspace=str(row.workspace_id))
     row.sleep_until(utc_now() + RETRY_AFTER_GIVING_UP, attempts=0, last_error=message)
@@ -157,14 +159,15 @@ def _replace_rollups(row: RollupDay) -> None:
 
 def _facts_by_quarter(model: type[Any], row: RollupDay, date_field: str, start: datetime) -> QuerySet[Any]:
     """Return the day's facts with the start of their quarter of an hour."""
-    found: QuerySet[Any] = _facts_of_day(model, row, date_field, start).annotate(
+    facts: QuerySet[Any] = _facts_of_day(model, row, date_field, start).annotate(
         start=_quarter_of(date_field)
     )
-    return found
+    return facts
 
 
-def _quarter_of(moment: str) -> Any:
-    return Slice(moment, _QUARTERS) * Value(QUARTER)
+def _quarter_of(date_field: str) -> Any:
+    """Return an expression for the start of the field's quarter of an hour, in seconds since 1970."""
+    return Slice(date_field, _QUARTERS) * Value(QUARTER)
 
 
 def _facts_of_day(model: type[Any], row: RollupDay, date_field: str, start: datetime) -> QuerySet[Any]:
@@ -219,7 +222,7 @@ def _insert_from(
 
 
 def forget_hits(now: datetime) -> int:
-    """Delete some sums of clicks and fetches whose counts are deleted too, and return how many."""
+    """Delete up to `_DELETED_AT_ONCE` rollups of hits whose counts are deleted too, and return how many."""
     old = HitRollup.everywhere.filter(day__lt=(now - limits.HIT_COUNTS_KEPT).astimezone(UTC).date())
     ids = list(old.order_by("day").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     if ids:
@@ -227,7 +230,7 @@ def forget_hits(now: datetime) -> int:
     return len(ids)
 
 
-def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
+def find_current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
     """Return the days from `first` to `last` whose rollups hold every fact."""
     rows = RollupDay.objects.of(workspace_id).filter(
         test__in=[test], day__gte=first, day__lte=last, is_current=True

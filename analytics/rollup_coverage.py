@@ -20,20 +20,20 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Spans:
-    """Half-open spans of time that together are the period; neighbours are of different kinds.
-
-    With `are_days` the rolled ones are whole UTC days, and no edge of a bucket cuts one.
-    """
+    """Half-open spans of time that together are the period; neighbours are of different kinds."""
 
     live: tuple[Span, ...]
+    """The spans that are read from facts."""
     rolled: tuple[Span, ...]
+    """The spans that are read from rollups."""
     are_days: bool
+    """Whether the rolled spans are read from rollups of UTC days, which no bucket's edge cuts, or of quarters."""
 
 
-def spans_of(
+def split_period(
     period: Period, buckets: Buckets | None, current: Callable[[date, date], Container[date]]
 ) -> Spans:
-    """Split the period.
+    """Split the period into the spans that are read from facts and from rollups.
 
     `current` returns which of the UTC days between two, both included, have current rollups.
     """
@@ -55,7 +55,7 @@ def spans_of(
 
 
 def _unit(buckets: Buckets | None) -> int | None:
-    """Return the largest unit that no bucket's edge cuts; None if even the smallest would be cut."""
+    """Return the largest unit, in seconds, that no bucket's edge cuts, or `None` if each would be cut."""
     if buckets is None:
         return DAY
     shifts = [buckets.last_offset, *(number for change in buckets.offsets for number in change)]
@@ -74,5 +74,5 @@ def _days(period: Period) -> Iterator[tuple[datetime, datetime]]:
 
 
 def _is_aligned(moment: datetime, unit: int) -> bool:
-    """Return whether the moment is a multiple of the unit."""
+    """Return whether the moment is a multiple of the unit, in seconds since 1970."""
     return moment.timestamp() % unit == 0

@@ -42,7 +42,7 @@ _SERIALIZERS: Final[Mapping[str, Any]] = {
 
 
 def serialize_row(row: queries.AnalyticsRow, dimensions: tuple[str, ...]) -> dict[str, Any]:
-    """Return the row's dimensions and figures as JSON."""
+    """Return the row's values of the dimensions and its figures as JSON."""
     values: dict[str, Any] = {}
     for name in dimensions:
         value = getattr(row.dimensions, name)
@@ -58,7 +58,7 @@ _OUTLET_COLUMNS: Final = ("id", "platform", "name")
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]], dimensions: tuple[str, ...]) -> str:
-    """Return CSV (RFC 4180) with columns for the dimensions, then every metric; null is an empty cell."""
+    """Return the rows of `serialize_row` as CSV (RFC 4180), with an empty cell for `None`."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(_header(dimensions))
@@ -92,4 +92,5 @@ def _cells(row: Mapping[str, Any], dimensions: tuple[str, ...]) -> Iterator[Any]
 
 
 def _safe(text: str | None) -> str | None:
+    """Return the text with an apostrophe before it if a spreadsheet could take it for a formula."""
     return f"'{text}" if text is not None and text.startswith(_FORMULA_STARTS) else text

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DONE: Final = "done"
-"""The last measurement was made, or there is nothing to read from any more."""
+"""The status after the last measurement, or once there is nothing to read any more."""
 
 MEASURING: Final[Mapping[str, frozenset[str]]] = {
     "waiting": frozenset({DONE}),

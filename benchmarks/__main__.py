@@ -54,15 +54,8 @@ RESULTS: Final = ROOT / "benchmarks" / "results"
 NOT_RUN_PREFIX: Final = "NOT RUN"
 """The beginning of a failure that says which service is missing."""
 OWN_VARIABLES: Final = {
-    "DATABASE_URL",
-    "REDIS_URL",
-    "MODE",
-    "DATA_DIR",
-    "PORT",
-    "PUBLIC_URL",
-    "SECRET_KEY",
-    "FIELD_KEYS",
-}
+    "DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS",
+}  # fmt: skip
 
 
 def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -135,7 +128,7 @@ def run_session(arguments: argparse.Namespace) -> int:
 
 
 def script_sizes(script: Any, name: str, arguments: argparse.Namespace) -> SimpleNamespace:
-    """Return the script's sizes, with those of `--set`."""
+    """Return the script's sizes, with those of `--set`. Ends the program if the script has no size of that name."""
     sizes = {size: values[arguments.smallest] for size, values in script.SIZES.items()}
     for option in arguments.set:
         key, _, number = option.partition("=")
@@ -151,12 +144,12 @@ def script_sizes(script: Any, name: str, arguments: argparse.Namespace) -> Simpl
 
 
 class ServiceMissing(Exception):
-    """A service is missing; the message says which."""
+    """Raised if a service is missing; the message names it."""
 
 
 @contextmanager
 def session_environment(database: str, migrated: str | None) -> Iterator[dict[str, str]]:
-    """Yield the environment of a session on a database of its own."""
+    """Yield the environment of a session on a new database. Raises `ServiceMissing` if it can't be made."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
         environment = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES} | {
@@ -165,7 +158,7 @@ def session_environment(database: str, migrated: str | None) -> Iterator[dict[st
             "LOG_LEVEL": "ERROR",
             "DATA_DIR": str(folder),
         }
-        # With it hundreds of processes would spend most of their time compiling the same modules.
+        # With this variable hundreds of processes would spend most of their time compiling the same modules.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if database == "sqlite":
             if migrated:
@@ -181,7 +174,7 @@ def session_environment(database: str, migrated: str | None) -> Iterator[dict[st
 
 @contextmanager
 def scratch_postgres(address: str, migrated: str | None = None) -> Iterator[str]:
-    """Make a database beside the named one, yield its address, and drop it at the end."""
+    """Create a database on the server of the address, yield its address, and drop it at the end."""
     head, _, _ = address.partition("?")[0].rpartition("/")
     name = f"benchmark_{token_hex(4)}"
     create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
@@ -196,7 +189,7 @@ def scratch_postgres(address: str, migrated: str | None = None) -> Iterator[str]
 
 
 def run_scripts(names: Sequence[str], database: str, arguments: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Return the rows of these scripts in a session of their own, and whether all of them ran."""
+    """Run these scripts in a new session, and return their rows, and whether all of them ran."""
     with session_environment(database, arguments.migrated) as environment:
         file = Path(environment["DATA_DIR"]) / "rows.jsonl"
         options = [f"--set={option}" for option in arguments.set]
@@ -237,7 +230,7 @@ def describe_machine() -> str:
 
 
 def exit_on_signal(number: int, _frame: FrameType | None) -> None:
-    """Exit so that databases and processes are removed too, however often the signal comes."""
+    """Exit, ignoring further signals, so that databases and processes are removed too."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
@@ -262,7 +255,7 @@ def main() -> int:
     commit = commit_described()
     head = f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}\n{describe_machine()}, load {os.getloadavg()[0]:.1f} at the start"
     print(head, flush=True)
-    # Each script has a database of its own, so that none is measured beside the rows of another.
+    # Each script has a separate database, so that none is measured together with the rows of another.
     groups = [names] if arguments.smallest else [[name] for name in names]
     output = arguments.output or (None if arguments.smallest or arguments.names else RESULTS / "latest.txt")
     rows: list[Row] = []
@@ -277,7 +270,7 @@ def main() -> int:
             rows += script_rows
             if not is_complete:
                 failures.append(f"FAILED on {database}: {', '.join(group)}, as told above.")
-            # After each script, so that an interruption loses no other script's rows.
+            # The table is written after each script, so that an interruption loses no other script's rows.
             write_table(output, table_text(head, rows, commit, failures))
     text = table_text(head, rows, commit, failures)
     print(f"\n{text}", flush=True)
@@ -286,7 +279,7 @@ def main() -> int:
 
 
 def exit_code(rows: Sequence[Row], failures: Sequence[str]) -> int:
-    """Return 1 where a script failed or was unsound; a missing service counts only where services are required."""
+    """Return 1 if a script failed or was unsound, or if REQUIRE_SERVICES=1 is set and a service is missing."""
     missing = [failure for failure in failures if failure.startswith(NOT_RUN_PREFIX)]
     is_broken = len(failures) > len(missing) or any(row.unsound for row in rows)
     return 1 if is_broken or (missing and os.environ.get("REQUIRE_SERVICES") == "1") else 0

@@ -1,11 +1,11 @@
 """Measures what an answer of the analytics costs, on PostgreSQL.
 
-Measurements of three workspaces, each with 20 outlets, five kinds and 90 days; eight of each publication, at growing ages.
-They are made by SQL with the checks of foreign keys off, so that they need no items. The service's workers add the days up.
+Three workspaces have measurements of 20 outlets, five kinds and 90 days each, eight of each publication at growing ages.
+SQL makes them with the checks of foreign keys off, so that they need no items. The service's workers add the days up.
 
-Compared in turn: the rows of 90 days by day, outlet and kind as `GET /v1/analytics` sends them; the same sums by the best SQL
-over the rollups; the same groups by SQL over the measurements and outcomes alone. Then how long adding a day up takes, from
-the moment at which 90 are due, while the table holds one workspace, and again when it holds three.
+Compared in turn are the rows of 90 days by day, outlet and kind as `GET /v1/analytics` sends them, the same sums by the best
+SQL over the rollups, and the same groups by SQL over the measurements and outcomes alone. Then the time to add a day up is
+measured, from the moment at which 90 are due, while the table holds one workspace, and again when it holds three.
 """
 
 from __future__ import annotations
@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 ON: Final = ("postgres",)
-SIZES: Final = {
-    "measurements": (1_000_000, 240),
-    "days": (90, 3),
-    "rounds": (9, 1),
-    "fact_rounds": (3, 1),
-}
+SIZES: Final = {"measurements": (1_000_000, 240), "days": (90, 3), "rounds": (9, 1), "fact_rounds": (3, 1)}
 WORKSPACES: Final = 3
 OUTLETS: Final = 20
 KINDS: Final = ("video", "image", "text", "blog", "newsletter")
@@ -38,6 +33,7 @@ AGE_HOURS: Final = (1, 6, 12, 24, 48, 72, 168, 720)
 """The ages of a publication's measurements."""
 MEASUREMENTS_EACH: Final = len(AGE_HOURS)
 START: Final = datetime(2026, 7, 1, tzinfo=UTC)
+# The goals, as multiples of each row's floor.
 MAX_ROLLUP_RATIO: Final = 1.5
 MIN_FACT_RATIO: Final = 100.0
 MAX_DAY_RATIO: Final = 1.5
@@ -104,10 +100,11 @@ BY_FACT: Final = (
 
 
 def measure(session: Session) -> Iterator[Row]:
+    """Yield the times of an answer, and of adding up a day with and without further workspaces in the table."""
     from django.db import connection  # noqa: PLC0415  Django is set up by then
 
     with connection.cursor() as cursor:
-        # Making these rows, and summing the facts, takes longer than any request may.
+        # To make these rows, and to sum the facts, takes longer than a request may.
         cursor.execute("SET statement_timeout = 0")
     with session.service() as service:
         bench = AnalyticsBench(session, service)
@@ -128,6 +125,8 @@ def measure(session: Session) -> Iterator[Row]:
 
 
 class AnalyticsBench:
+    """Workspaces with outlets, the means to fill them with measurements, and the three ways to sum those."""
+
     def __init__(self, session: Session, service: Service) -> None:
         from pipeline.models import Outlet  # noqa: PLC0415
 
@@ -149,6 +148,7 @@ class AnalyticsBench:
         self.first_workspace = next(iter(self.outlets))
 
     def fill(self, workspace: UUID) -> None:
+        """Insert the workspace's outcomes and measurements."""
         from django.db import connection, transaction  # noqa: PLC0415
 
         parameters = {
@@ -169,7 +169,7 @@ class AnalyticsBench:
             cursor.execute("VACUUM ANALYZE outcome")
 
     def add_up(self, workspace: UUID | None) -> float:
-        """Have the workers add up the days of one workspace again, or all marked ones; returns milliseconds of each."""
+        """Have the workers add up the days of a workspace again, or of all, and return the milliseconds of a day."""
         from django.core.management import call_command  # noqa: PLC0415
         from django.db.models import F  # noqa: PLC0415
         from django.utils import timezone  # noqa: PLC0415
@@ -183,7 +183,7 @@ class AnalyticsBench:
         else:
             rows = rows.filter(workspace_id=workspace)
         started, now = time.monotonic(), timezone.now()
-        # A marked day usually waits for a while for more facts; here none will come.
+        # A marked day normally waits for a while for more facts; here none will come.
         rows.update(is_current=False, due_at=now, wake_at=now, lease_token=F("lease_token") + 1)
         wait_until(
             lambda: not rows.filter(is_current=False).exists(),
@@ -194,6 +194,7 @@ class AnalyticsBench:
         return 1000 * (time.monotonic() - started) / rows.count()
 
     def sql(self, statements: tuple[str, ...], *, in_seconds: bool) -> list[Any]:
+        """Return the rows of each statement for the first workspace; rollups have their times in seconds."""
         from django.db import connection  # noqa: PLC0415
 
         end = START + timedelta(days=self.days)
@@ -201,6 +202,7 @@ class AnalyticsBench:
         results: list[Any] = []
         with connection.cursor() as cursor:
             for statement in statements:
+                # The last two parameters are the span; all before them are the workspace.
                 cursor.execute(statement, [*[self.first_workspace] * (statement.count("%s") - 2), *span])
                 results.append(cursor.fetchall())
         return results
@@ -219,15 +221,14 @@ class AnalyticsBench:
 
 
 def measure_answers(session: Session, bench: AnalyticsBench) -> Iterator[Row]:
+    """Yield the times of an answer against SQL over the rollups, and of SQL over the facts against an answer."""
     views = sum(row[5] for row in bench.sql(BY_ROLLUP, in_seconds=True)[0])
     facts = sum(row[5] for row in bench.sql(BY_FACT, in_seconds=False)[0])
     answer = json.loads(bench.get())
     answered_views = answer["totals"]["metrics"]["views"]
-    unsound = (
-        ""
-        if facts == views == answered_views
-        else f"the sides say {facts}, {views} and {answered_views} views"
-    )
+    unsound = ""
+    if not facts == views == answered_views:
+        unsound = f"the sides say {facts}, {views} and {answered_views} views"
     sides: dict[str, Callable[[], Any]] = {
         "rollups": lambda: bench.sql(BY_ROLLUP, in_seconds=True),
         "get": bench.get,
@@ -241,6 +242,7 @@ def measure_answers(session: Session, bench: AnalyticsBench) -> Iterator[Row]:
             times[name].append((time.perf_counter() - started) * 1000)
 
     for round_number in range(-1, session.size.rounds):
+        # The sides take turns to begin; the first round, -1, warms them up.
         for name in list(sides) if round_number % 2 else list(reversed(sides)):
             time_call(name, sides[name], is_counted=round_number >= 0)
     for _ in range(session.size.fact_rounds):

@@ -1,11 +1,11 @@
-"""Measures `GET /v1/generated` and `POST /v1/raw` beside the floor (benchmarks/floor.py), and pages of a full workspace.
+"""Measures `GET /v1/generated` and `POST /v1/raw` against the floor (benchmarks/floor.py), and pages of a full workspace.
 
-- Requests a second of four kept connections, floor and ours in turn, by one gunicorn process that serves both.
-- What the database reads for page 4,000 beside page 1: shared buffers on PostgreSQL; on SQLite, which doesn't count them, the
-  plan has to seek in the list's index and sort nothing.
-- Searches of `GET /v1/generated` among items with texts from five thousand words, beside the list without `q`, in this
-  process: common words and rare ones, one or two, the last often cut short.
-- Pages as a member gets them, rendered in this process: milliseconds, and their number of statements.
+- The requests a second of four kept connections, floor and ours in turn, by one gunicorn process that serves both.
+- The shared buffers that PostgreSQL reads for page 4,000 and for page 1. SQLite doesn't count them; there the plan has to
+  seek in the list's index and sort nothing.
+- Searches of `GET /v1/generated` among items with texts from five thousand words, against the list without `q`, in this
+  process. They have one or two words, common or rare, and the last is often cut short.
+- The milliseconds and the number of statements of pages as a member gets them, rendered in this process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks import client, seed
 from benchmarks.client import UnexpectedAnswer, request_bytes
@@ -44,6 +44,7 @@ SIZES: Final = {
     "times": (100, 2),
 }
 WARM_UP: Final = 2
+"""The rounds before the measured ones."""
 MIN_LIST_RATIO: Final = 0.33
 MIN_PUSH_RATIO: Final = 0.3
 MAX_PAGE_MS: Final = 100.0
@@ -54,10 +55,11 @@ MAX_DEEP_PAGE_RATIO: Final = 1.1
 """The shared buffers of the deep page, as a multiple of those of the first."""
 PAGE_SIZE: Final = 25
 WALK_PAGE_SIZE: Final = 100
-"""Rows of a page on the way to the deep one: a cursor is valid for every page size."""
+"""The rows of a page on the way to the deep one, which may be more because a cursor is valid for every page size."""
 
 
 def measure(session: Session) -> Iterator[Row]:
+    """Yield the rows of lists, pushes, the deep page, searches and pages of a full workspace."""
     size = session.size
     seeded = seed.seed_list(size.items)
     database = session.database
@@ -83,14 +85,8 @@ def measure(session: Session) -> Iterator[Row]:
 def serve(session: Session) -> Iterator[int]:
     """Serve with the project's gunicorn settings in one process, and yield the port."""
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "benchmarks.floor:application",
-        "--config",
-        "gunicorn.conf.py",
-    ]
+    command = [sys.executable, "-m", "gunicorn", "benchmarks.floor:application"]
+    command += ["--config", "gunicorn.conf.py"]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1"]
     environment = {**os.environ, "PORT": str(port)}
     with (session.folder / "api.log").open("ab") as log:
@@ -114,7 +110,7 @@ def serve(session: Session) -> Iterator[int]:
 
 
 def refuse_different_answers(port: int, token: str) -> None:
-    """Raise `UnexpectedAnswer` where floor and project answer differently, which would make the comparison worthless."""
+    """Raise `UnexpectedAnswer` if floor and project answer differently, or without files or publications."""
     answers = []
     for path in ("/v1/generated", "/floor/generated"):
         status, _, body = client.ask(port, request_bytes("GET", path, token))
@@ -137,7 +133,7 @@ def refuse_different_answers(port: int, token: str) -> None:
 
 
 def _in_order(value: Any) -> str:
-    """Return JSON with its names in order, so that a field's place doesn't matter; 1 and true differ."""
+    """Return JSON with its names in order, so that the order of fields doesn't matter; 1 and true differ."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -146,7 +142,7 @@ def _in_order(value: Any) -> str:
 
 @dataclass
 class RequestLoop:
-    """One side of a comparison: `make` returns the request of each number, and no number comes twice."""
+    """Sends the requests of one side of a comparison: `make` returns that of a number, and no number comes twice."""
 
     port: int
     make: Callable[[int], bytes]
@@ -183,7 +179,7 @@ def push_requests(port: int, token: str, path: str) -> RequestLoop:
 def compare_with_floor(
     session: Session, label: str, min_ratio: float, floor_loop: RequestLoop, own_loop: RequestLoop
 ) -> Row:
-    """Measure floor and ours in turn, so that other work of the machine slows both."""
+    """Measure floor and ours in turn, so that other work of the machine slows both, and return their row."""
     floors: list[client.MeasuredRequests] = []
     ours: list[client.MeasuredRequests] = []
     for number in range(0 if session.is_smallest else -WARM_UP, session.size.rounds):
@@ -207,7 +203,7 @@ def compare_with_floor(
 
 
 def measure_deep_page(session: Session, token: str) -> Row:
-    """Explain the endpoint's own statement for the first page and for the deep one."""
+    """Explain the endpoint's statement for the first page and for the deep one, and return their row."""
     from django.db import connection  # noqa: PLC0415  Django is set up by then
     from django.test import Client  # noqa: PLC0415
 
@@ -228,25 +224,26 @@ def measure_deep_page(session: Session, token: str) -> Row:
 
     rows_before = (session.size.deep_page - 1) * PAGE_SIZE
     cursor = ""
-    for rows in [WALK_PAGE_SIZE] * (rows_before // WALK_PAGE_SIZE) + [PAGE_SIZE] * (
-        rows_before % WALK_PAGE_SIZE // PAGE_SIZE
-    ):
+    large_pages, remaining_rows = divmod(rows_before, WALK_PAGE_SIZE)
+    for rows in [WALK_PAGE_SIZE] * large_pages + [PAGE_SIZE] * (remaining_rows // PAGE_SIZE):
         cursor = f"&cursor={get(f'?limit={rows}{cursor}')['next_cursor']}"
     with connection.execute_wrapper(record_statement):
         get(f"?limit={PAGE_SIZE}")
         get(f"?limit={PAGE_SIZE}{cursor}")
     first, deep = (explain_statement(*statement, times=session.size.times) for statement in statements)
     label = f"page {session.size.deep_page:,} beside page 1, {session.database}"
-    if first[0] is not None and deep[0] is not None:
-        note = f"{deep[1]:.2f} and {first[1]:.2f} ms"
-        return Row(f"{label}: buffers", "", [deep[0]], [first[0]], max_ratio=MAX_DEEP_PAGE_RATIO, note=note)
-    seeks = "generated_item_list" in deep[2] and "TEMP B-TREE" not in deep[2]
-    return Row(
-        f"{label}: time", "ms", [deep[1]], [first[1]], unsound="" if seeks else f"the plan is {deep[2]}"
-    )
+    if first.buffers is not None and deep.buffers is not None:
+        note = f"{deep.milliseconds:.2f} and {first.milliseconds:.2f} ms"
+        return Row(
+            f"{label}: buffers", "", [deep.buffers], [first.buffers], max_ratio=MAX_DEEP_PAGE_RATIO, note=note
+        )
+    seeks = "generated_item_list" in deep.plan and "TEMP B-TREE" not in deep.plan
+    unsound = "" if seeks else f"the plan is {deep.plan}"
+    return Row(f"{label}: time", "ms", [deep.milliseconds], [first.milliseconds], unsound=unsound)
 
 
 def measure_searches(session: Session, seeded: seed.SeededList) -> Iterator[Row]:
+    """Yield the times of searches against the list, among all items and among those of a status."""
     from django.test import Client  # noqa: PLC0415
 
     random = Random(1)
@@ -254,7 +251,7 @@ def measure_searches(session: Session, seeded: seed.SeededList) -> Iterator[Row]
     browser = Client(headers={"Authorization": f"Bearer {seeded.token}", "Host": "127.0.0.1"})
     queries = []
     for _ in range(session.size.times):
-        # Common words are as likely as rare ones.
+        # The words are in the order of their frequency; this draws common words as often as rare ones.
         query_words = [words[int(len(words) ** random.random()) - 1] for _ in range(random.randint(1, 2))]
         last = query_words[-1]
         queries.append(" ".join([*query_words[:-1], last[: random.randint(3, len(last))]]))
@@ -274,8 +271,18 @@ def measure_searches(session: Session, seeded: seed.SeededList) -> Iterator[Row]
         )  # fmt: skip
 
 
-def explain_statement(sql: str, params: Any, *, times: int) -> tuple[int | None, float, str]:
-    """Return shared buffers, None on SQLite; median milliseconds; and the plan as text."""
+class ExplainedStatement(NamedTuple):
+    """The cost of a statement."""
+
+    buffers: int | None
+    """The shared buffers that were read; `None` on SQLite."""
+    milliseconds: float
+    """The median time of a run."""
+    plan: str
+
+
+def explain_statement(sql: str, params: Any, *, times: int) -> ExplainedStatement:
+    """Run a statement so many times, and explain it."""
     from django.db import connection  # noqa: PLC0415
 
     is_postgres = connection.vendor == "postgresql"
@@ -291,16 +298,18 @@ def explain_statement(sql: str, params: Any, *, times: int) -> tuple[int | None,
         plan_rows = cursor.fetchall()
     median = statistics.median(milliseconds)
     if not is_postgres:
-        return None, median, "; ".join(row[-1] for row in plan_rows)
+        return ExplainedStatement(None, median, "; ".join(row[-1] for row in plan_rows))
     plans = plan_rows[0][0] if not isinstance(plan_rows[0][0], str) else json.loads(plan_rows[0][0])
     plan = plans[0]["Plan"]
-    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], median, json.dumps(plan)
+    buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    return ExplainedStatement(buffers, median, json.dumps(plan))
 
 
 # --- Pages -----------------------------------------------------------------------------------------------------------
 
 
 def measure_pages(session: Session, workspace: Workspace) -> Iterator[Row]:
+    """Yield the time of each page, and in its note the number of its statements."""
     from django.test import Client  # noqa: PLC0415
     from django.urls import reverse  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A closed loop of keep-alive connections on one thread, with as little work as possible beside the server's.
+"""Sends requests over kept connections on one thread, with as little work as possible in addition to the server's.
 
 `python -m benchmarks.client URL SECRET THREADS` is one process of the webhooks' floor: it posts the bodies of standard input.
 """
@@ -28,12 +28,12 @@ _TIMEOUT_SECONDS: Final = 30
 
 
 class UnexpectedAnswer(RuntimeError):
-    """The server didn't answer as the benchmark needs it, so that no measurement is valid."""
+    """Raised if the server doesn't answer as the benchmark needs, so that no measurement is valid."""
 
 
 @dataclass
 class MeasuredRequests:
-    """The requests of one stretch: `seconds` long, with a latency for each in milliseconds."""
+    """The requests of a period of `seconds`, with the latency of each in milliseconds."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -71,7 +71,8 @@ def run_requests(
 ) -> MeasuredRequests:
     """Send requests as fast as they are answered for `seconds`, or until there are no more numbers.
 
-    `make_request` returns the request of each number. Raises `UnexpectedAnswer` for any other status.
+    `make_request` returns the request of each number. Raises `UnexpectedAnswer` if an answer has another status
+    or doesn't come in time.
     """
     numbers = numbers or count()
     measured = MeasuredRequests()
@@ -109,7 +110,7 @@ def run_requests(
 
 
 def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send one request and return status, headers and body."""
+    """Send one request and return status, headers and body. Raises `UnexpectedAnswer` if the server hangs up."""
     with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS) as connection:
         connection.sendall(request)
         received = b""
@@ -132,7 +133,10 @@ def _send_request(connection: _Connection, request: bytes) -> None:
 
 
 def _is_whole(received: bytes, status: int | None) -> bool:
-    """Return whether the response is complete. Raises `UnexpectedAnswer` for another status, or without a length."""
+    """Return whether the response is complete.
+
+    Raises `UnexpectedAnswer` if it has another status or no Content-Length.
+    """
     head_end = received.find(b"\r\n\r\n")
     if head_end == -1:
         return False
@@ -149,7 +153,7 @@ def _is_whole(received: bytes, status: int | None) -> bool:
 
 
 def post_forever(url: str, secret: str, bodies: Sequence[bytes], threads: int) -> None:
-    """Post the bodies again and again: one process of the floor, each of whose threads keeps a connection."""
+    """Post the signed bodies again and again, from threads that each keep a connection."""
     now, signer, signed = datetime.now(UTC), Webhook(secret), []
     for body in bodies:
         event_id = json.loads(body)["id"]

@@ -1,9 +1,9 @@
-"""Measures polls: how late they are when many fall due together, and what one costs from a feed's bytes to stored raw items.
+"""Measures how late polls are when many fall due together, and what one costs from a feed's bytes to stored raw items.
 
-- Sources that fall due within a minute, on hosts that each take 200 ms to answer "not modified"; two workers. No host may
-  get two polls at once.
-- Documents of 100 new entries: the CPU time of all our processes for one, with every entry stored and no items made. The
-  floor is feedparser alone on the same bytes.
+- Two workers poll sources that fall due within a minute, on hosts that each take 200 ms to answer "not modified". No host
+  may get two polls at once.
+- Feeds have 100 new entries each. The CPU time of all our processes for one feed is measured, with every entry stored and
+  no items made. The floor is feedparser alone on the same bytes.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def measure(session: Session) -> Iterator[Row]:
 
 
 def measure_polls(session: Session) -> Iterator[Row]:
+    """Yield the lateness of polls that fall due together."""
     from pipeline.models import Source  # noqa: PLC0415  Django is set up by then
 
     session.receiver.forget()
@@ -71,7 +72,7 @@ def measure_polls(session: Session) -> Iterator[Row]:
 
 
 def add_sites(session: Session) -> dict[UUID, datetime]:
-    """Add sources that were read before, so that their servers answer "not modified"; returns when each is due."""
+    """Add sources that were read before, so that their servers answer "not modified"; return when each is due."""
     from django.utils import timezone  # noqa: PLC0415
 
     from pipeline.models import Source  # noqa: PLC0415
@@ -109,6 +110,7 @@ def add_sites(session: Session) -> dict[UUID, datetime]:
 
 
 def measure_entries(session: Session, service: Service) -> Iterator[Row]:
+    """Yield the CPU time of a feed whose entries are all new, against its floor."""
     size = session.size
     owner = seed.unlimited_workspace(session.name("Feeds"))
     read_feeds(session, service, owner, [10**6])
@@ -127,7 +129,7 @@ def measure_entries(session: Session, service: Service) -> Iterator[Row]:
 
 
 def read_feeds(session: Session, service: Service, owner: Any, numbers: list[int]) -> float:
-    """Return the CPU seconds of all our processes until every entry is stored."""
+    """Add sources of these feeds, and return the CPU seconds of all our processes until every entry is stored."""
     from django.utils import timezone  # noqa: PLC0415
 
     from pipeline.models import RawItem, Source  # noqa: PLC0415
@@ -153,7 +155,7 @@ def read_feeds(session: Session, service: Service, owner: Any, numbers: list[int
 
 
 def parse_feeds(numbers: list[int]) -> float:
-    """Return the CPU seconds of feedparser alone."""
+    """Return the CPU seconds of feedparser alone. Raises `RuntimeError` if it doesn't read all entries."""
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
     documents = [feed_document(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""Measures parts of generation: the proof of a draft, a picture, a film. CPU time, which other work hardly changes."""
+"""Measures the CPU time of parts of generation: the proof of a draft, a picture, a film. Other work hardly changes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmarks.table import Row
 
 ON: Final = ("sqlite",)
-"""SQLite alone: the parts use no database."""
+"""SQLite alone, because the parts use no database."""
 SIZES: Final = {
     # Rounds of each draft, and the number of cases.
     "proofs": (5, 1),

@@ -1,10 +1,10 @@
-"""The floor: bare WSGI views with hand-written SQL that do what `GET /v1/generated` and `POST /v1/raw` do.
+"""Serves the floor: bare WSGI views with hand-written SQL that do what `GET /v1/generated` and `POST /v1/raw` do.
 
-Frozen: it shares no code with the project, so that what makes the project faster can't make the floor faster too.
+It is frozen and shares no code with the project, so that what makes the project faster can't make the floor faster too.
 It authenticates by the token's hash, reads and writes the same rows, and answers the same bytes of `data`; it has no
 strict input, no filters, no other pages, no scopes, no entity tags, no rate headers and no error messages.
 
-gunicorn serves it under `/floor/`, beside the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text
+gunicorn serves it under `/floor/`, together with the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text
 from push to webhook: it pushes COUNT times without a server, posts each answer to URL over one kept connection, and
 prints the seconds and the CPU time that this took.
 """
@@ -73,7 +73,7 @@ class SqliteFloor(Floor):
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=20, isolation_level=None)
-        # A trigger on the items calls it.
+        # A trigger on the items calls this function of the project.
         connection.create_function("search_words", 1, search_words, deterministic=True)
         connection.executescript(self._pragmas)
         return connection
@@ -95,7 +95,7 @@ class SqliteFloor(Floor):
     key_in = staticmethod(lambda key: key.hex)
     json_in = staticmethod(json.dumps)
     json_out = staticmethod(lambda text: None if text is None else json.loads(text))
-    # SQLite keeps moments as text in UTC, without a fraction where there is none.
+    # SQLite keeps moments as text in UTC, without a fraction if it is zero.
     moment_in = staticmethod(lambda moment: moment.isoformat(sep=" ")[:-6])
     moment_out = staticmethod(
         lambda text: None if text is None else f"{text[:10]}T{text[11:19]}.{text[20:23] or '000'}Z"
@@ -136,7 +136,7 @@ _served: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    """Serve the project, and the floor beside it."""
+    """Serve the project, and the floor below `/floor/`."""
     if not _served:
         from config.wsgi import application as project  # noqa: PLC0415
 
@@ -147,7 +147,7 @@ def application(environ: Environ, start_response: StartResponse) -> Iterable[byt
 
 
 def push_and_post(token: str, url: str, numbers: Iterable[int]) -> tuple[float, float]:
-    """Push and post each number; returns seconds, and CPU seconds."""
+    """Push each number and post its answer to the URL; return the seconds and the CPU seconds that this took."""
     import requests  # noqa: PLC0415
 
     floor = make_floor()

@@ -1,11 +1,11 @@
 """Measures a text from push to the delivered webhook `generated.ready`, by the writer without a model.
 
-Bursts of texts, pushed as fast as they are answered: the CPU time of all our processes for one (not PostgreSQL's and
-Redis's), and texts a second, from the first push to the last arrival. The floor pushes with hand-written SQL and posts the
-answers on, in two processes, for the same number, in the same round.
+Bursts of texts are pushed as fast as they are answered. Measured are the CPU time of all our processes for one text (not
+PostgreSQL's and Redis's), and the texts a second, from the first push to the last arrival. The floor pushes the same number
+with hand-written SQL in the same round, in two processes, and posts the answers on.
 
-Then 20 pushes a second over 20 workspaces: from the time at which a push was to be sent to the arrival of its event, by
-the receiver's clock; beside the embedded service on SQLite also pages, requested one after the other.
+Then 20 pushes a second go to 20 workspaces. Measured is the time from the moment at which a push was to be sent to the
+arrival of its event, by the receiver's clock. On SQLite, pages are requested from the embedded service meanwhile.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BURST_PATH: Final = "/in/burst"
 PAGES: Final = ("home", "review")
 PAGE_INTERVAL_SECONDS: Final = 0.25
 MODEL_CALL_SECONDS: Final = 0.3
-"""The time of each of a text's two calls."""
+"""The duration of each of a text's two calls to the model."""
 ARRIVAL_TIMEOUT_SECONDS: Final = 300.0
 
 
@@ -68,6 +68,7 @@ def measure(session: Session) -> Iterator[Row]:
 
 
 def measure_bursts(session: Session, service: Service) -> Iterator[Row]:
+    """Yield the CPU time of a text and the texts a second, ours and the floor's in turn."""
     size = session.size
     room = seed.make_newsroom(session.name("Bursts"))
     seed.add_endpoint(room.workspace, session.receiver, BURST_PATH, events=["generated.ready"])
@@ -97,7 +98,7 @@ def push_burst(
     *,
     story: Callable[[str], dict[str, str]] = seed.make_story,
 ) -> tuple[float, float]:
-    """Push texts; returns the seconds from the first push to the last arrival, and the CPU seconds of all our processes."""
+    """Push texts, and return the seconds from the first push to the last arrival, and our CPU seconds."""
 
     def make_request(number: int) -> bytes:
         body = json.dumps(story(f"{name}-{number}")).encode()
@@ -115,12 +116,13 @@ def push_burst(
     last_arrival = max(
         arrived_at for key, arrived_at in session.receiver.arrivals().items() if key.endswith(BURST_PATH)
     )
-    # Work after the arrival belongs to the text too.
+    # The CPU time includes the work that follows the arrival.
     time.sleep(0.5)
     return last_arrival - started, service.cpu() - cpu_before
 
 
 def run_floor(session: Session, token: str, number: int, texts: int) -> tuple[float, float]:
+    """Run the floor's processes, and return the seconds and CPU seconds, scaled to so many texts."""
     processes = session.size.floor_processes
     texts_each = max(texts // processes, 1)
     command = [sys.executable, "-m", "benchmarks.floor", token, f"{session.receiver.url}/hook"]
@@ -156,6 +158,8 @@ def measure_with_model(session: Session, texts: int) -> Iterator[Row]:
 
 
 class SlowModel(FakeModel):
+    """Answers each call for one short post after `MODEL_CALL_SECONDS`."""
+
     kind = "short_post"
     variants = 1
 
@@ -167,6 +171,7 @@ class SlowModel(FakeModel):
 
 
 def measure_steady_load(session: Session, service: Service) -> Iterator[Row]:
+    """Yield the times from planned pushes to their webhooks, and on SQLite those of pages meanwhile."""
     size = session.size
     rooms = [seed.make_newsroom(session.name("Steady")) for _ in range(size.workspaces)]
     for number, room in enumerate(rooms):
@@ -216,13 +221,16 @@ def measure_steady_load(session: Session, service: Service) -> Iterator[Row]:
 
 
 def _wait_for_arrivals(session: Session, planned: dict[str, float]) -> tuple[list[float], int]:
-    """Return how many seconds each push took to arrive, and how many never did."""
+    """Return the seconds from each planned push to its arrival, and the number of pushes that never arrived.
+
+    A refused push counts among those, and isn't waited for.
+    """
 
     def waits() -> list[float]:
         arrivals = {
             key.partition(" ")[0]: arrived_at for key, arrived_at in session.receiver.arrivals().items()
         }
-        return [arrivals[raw] - arrived_at for raw, arrived_at in planned.items() if raw in arrivals]
+        return [arrivals[raw] - planned_at for raw, planned_at in planned.items() if raw in arrivals]
 
     expected = sum(not name.startswith("refused") for name in planned)
     deadline = time.monotonic() + ARRIVAL_TIMEOUT_SECONDS
@@ -234,7 +242,7 @@ def _wait_for_arrivals(session: Session, planned: dict[str, float]) -> tuple[lis
 def visit_pages(
     http: requests.Session, urls: list[str], pages: list[float], stopping: threading.Event
 ) -> None:
-    """Append the milliseconds of each page until stopped; every page is requested at least once."""
+    """Append the milliseconds of each page, infinite for an error, until stopped; request each at least once."""
     while True:
         for url in urls:
             started = time.perf_counter()

@@ -1,11 +1,11 @@
-"""Measures what the service uses and takes beside its work, with its default settings.
+"""Measures what the service uses while it has no work, and how fast it starts, with its default settings.
 
-- Idle CPU of all our processes, in % of a core, once everything has started.
-- Memory after the start and after a load: RSS and PSS, which counts memory that processes share once. The floor is a
+- The idle CPU of all our processes, in % of a core, once everything has started.
+- The memory after the start and after a load: RSS, and PSS, which counts memory that processes share once. The floor is a
   process that has loaded the project.
-- kill -9 of all our processes, a start 0.1 s later: seconds until `/readyz` answers 200, and until an interrupted row, a
-  delivery that hung, is claimed again. The floor is the time in which Python loads the project.
-- With `--fresh-clone`: seconds from `git clone` to the first item that is ready, with `make up`.
+- After a kill -9 of all our processes and a start 0.1 s later, the seconds until `/readyz` answers 200, and until an
+  interrupted row, a delivery that hung, is claimed again. The floor is the time in which Python loads the project.
+- With `--fresh-clone`, the seconds from `git clone` to the first item that is ready, with `make up`.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ def measure_memory(session: Session, service: Service, room: seed.Newsroom) -> I
         time.sleep(1 / LOAD_RATE)
     usage_by_time[f"after {session.size.load_seconds:.0f} s of load"] = memory_usage(service.pids())
     for when, kinds in usage_by_time.items():
-        for kind, megabytes in kinds.items():
-            yield Row(f"memory, {service.layout}, {when}: {kind.upper()}", "MB", [megabytes], [floor[kind]])
+        for kind, mebibytes in kinds.items():
+            yield Row(f"memory, {service.layout}, {when}: {kind.upper()}", "MiB", [mebibytes], [floor[kind]])
 
 
 def load_project() -> tuple[float, dict[str, float]]:
-    """Return the seconds in which a process loads the project, and its memory then."""
+    """Return the seconds in which a process loads the project, and its memory by kind, in MiB."""
     started = time.monotonic()
     with subprocess.Popen([sys.executable, "-c", LOAD_PROGRAM], cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -103,6 +103,7 @@ def load_project() -> tuple[float, dict[str, float]]:
 
 
 def measure_kills(session: Session, service: Service, room: seed.Newsroom) -> Iterator[Row]:
+    """Yield the seconds from a start after a kill until the service is ready, and from the kill to the delivery."""
     ready_seconds, recovery_seconds, floors = [], [], []
     for number in range(session.size.kills):
         path = f"/hang/{session.name('killed').replace(' ', '-')}"
@@ -135,7 +136,7 @@ def has_hung_again(session: Session, before: int) -> bool:
 
 
 def fresh_clone() -> float:
-    """Return the seconds from a clone to the first item; packages in pip's cache aren't downloaded."""
+    """Return the seconds from a clone to the first item; packages that pip has in its cache aren't downloaded."""
     inherited = (
         "PATH",
         "HOME",
@@ -179,7 +180,7 @@ def fresh_clone() -> float:
                     lambda: _is_processed(http, url, headers, raw),
                     FRESH_CLONE_TIMEOUT_SECONDS,
                     "the first item",
-                    # As often as a workspace may ask for longer than a minute.
+                    # A workspace may not ask more often for longer than a minute.
                     interval=1.0,
                 )
                 return time.monotonic() - started

@@ -1,4 +1,4 @@
-"""The commands that start each layout of the service, by docs/running.md; a change of it changes this file alone."""
+"""Holds the commands that start each layout of the service, by docs/running.md, and the slots of their workers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import sys
 from typing import Final
 
 _WAITING_QUEUES: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
-"""Queues whose tasks mostly wait for other servers."""
+"""The queues whose tasks mostly wait for other servers."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
+_WORKER: Final = [*_CELERY, "worker"]
 PUBLISH_SLOTS: Final = 24
-"""Calls to platforms that one worker makes at once, by the settings' defaults."""
+"""The number of calls to platforms that one worker makes at once, by the settings' defaults."""
 WEBHOOK_SLOTS: Final = 12
-"""Deliveries to healthy endpoints that one worker makes at once, by the settings' defaults."""
+"""The number of deliveries to healthy endpoints that one worker makes at once, by the settings' defaults."""
 
 
 def process_commands(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
@@ -21,29 +22,9 @@ def process_commands(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
     return {
         "web": [sys.executable, "-m", "gunicorn", "config.wsgi"],
         **{
-            f"worker{number}": [
-                *_CELERY,
-                "worker",
-                "-P",
-                "threads",
-                "-n",
-                f"worker{number}@%h",
-                "-Q",
-                _WAITING_QUEUES,
-            ]
+            f"worker{number}": [*_WORKER, "-P", "threads", "-n", f"worker{number}@%h", "-Q", _WAITING_QUEUES]
             for number in range(workers)
         },
-        "computing": [
-            *_CELERY,
-            "worker",
-            "-P",
-            "prefork",
-            "-c",
-            "2",
-            "-n",
-            "computing@%h",
-            "-Q",
-            "compute,render",
-        ],
+        "computing": [*_WORKER, "-P", "prefork", "-c", "2", "-n", "computing@%h", "-Q", "compute,render"],
         "beat": [*_CELERY, "beat"],
     }

@@ -1,8 +1,8 @@
 """Measures how late publications are that fall due together, on a simulated platform that takes 200 ms to answer.
 
-Two workers. Lateness is from the due time to the time at which the platform accepted the post, by its own ledger, which
-also tells what came early, twice or never. The floor of what is due at one instant is arithmetic: rounds of as many calls
-as there are slots. `--set publication.kills=1` also kills a worker every five seconds.
+Two workers send them. Lateness is the time from the due time to the moment at which the platform accepted the post, by the
+platform's ledger, which also shows what came early, twice or never. The floor of posts that are due at one instant is
+calculated: rounds of as many calls as there are slots. `--set publication.kills=1` also kills a worker every five seconds.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def measure(session: Session) -> Iterator[Row]:
 
 
 def measure_scaling(session: Session, count: int) -> Iterator[Row]:
-    """Yield the posts a second by 1, 2 and 4 workers; the floor is what their slots would send without other work."""
+    """Yield the posts a second by 1, 2 and 4 workers; the floor is the rate of their slots without other work."""
     for workers in (1, 2, 4) if count else ():
         latency = f"{SLOW_SECONDS * 1000:.0f}"
         with session.service(workers=workers, SIMULATED_LATENCY_MS=latency) as service:
@@ -115,7 +115,7 @@ def measure_lateness(
 def publish(
     session: Session, service: Service, count: int, spread: float, *, is_killing: bool
 ) -> tuple[list[float], list[str]]:
-    """Publish the posts and return each one's lateness in seconds, and the faults by the platform's ledger."""
+    """Publish the posts, and return the lateness of each in seconds, and the faults by the platform's ledger."""
     from django.db import connection  # noqa: PLC0415  Django is set up by then
     from django.utils import timezone  # noqa: PLC0415
 
@@ -142,6 +142,7 @@ def publish(
 
 
 def check_ledger(due_times: dict[UUID, datetime]) -> tuple[list[float], list[str]]:
+    """Return the lateness of each accepted post in seconds, and the faults: early, twice and never."""
     from pipeline.models import SimulatedPost  # noqa: PLC0415
 
     by_ref = {f"pub_{public_letters(key.int)}": time for key, time in due_times.items()}
@@ -158,7 +159,7 @@ def check_ledger(due_times: dict[UUID, datetime]) -> tuple[list[float], list[str
 
 
 def schedule_posts(session: Session, count: int, spread: float) -> dict[UUID, datetime]:
-    """Schedule items in several workspaces; returns when each of their publications is due."""
+    """Schedule items in several workspaces, and return when each of their publications is due."""
     from django.utils import timezone  # noqa: PLC0415
 
     from pipeline.models import GeneratedItem, Generation, Outlet, Publication, Revision  # noqa: PLC0415

@@ -1,10 +1,10 @@
-"""The other servers of a benchmark, in one process: a receiver of webhooks, and sites with feeds. It counts its requests.
+"""Serves a benchmark's other servers in one process: a receiver of webhooks, and sites with feeds. It counts the requests.
 
 POST `/in/…` answers 200, `/hang…` takes the event and never answers, `/drip/head` and `/drip/body` answer a byte a second.
-Signatures are verified. GET `/304/…` answers "not modified" after 200 ms, `/feed/N` document N at once.
-GET `/counts` returns the counts; `/arrivals` when each event first came, by its id and path and, for `/in/…`, also by the
-ids of the raw items in it; POST `/forget` clears them. Times are `time.time()`.
-It listens at all of 127.0.0.0/8, each address of which is a host of its own.
+Signatures are verified. GET `/304/…` answers "not modified" after 200 ms, and `/feed/N` answers with document N at once.
+GET `/counts` returns the counts. GET `/arrivals` returns when each event first came, by its id and path and, for `/in/…`,
+also by the ids of the raw items in it. POST `/forget` clears both. Times are `time.time()`.
+The process listens at all of 127.0.0.0/8, each address of which is a different host.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Final
 from standardwebhooks import Webhook, WebhookVerificationError
 
 HEAD_END: Final = b"\r\n\r\n"
+# For each path the beginning of an answer without an end, and the byte that is sent each second.
 DRIPPING_ANSWERS: Final = {
     "/drip/head": (b"HTTP/1.1 200 OK\r\nx-slow: ", b"a"),
     "/drip/body": (b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", b"b"),
@@ -36,7 +37,7 @@ SENTENCE: Final = (
 
 
 def feed_document(number: int) -> bytes:
-    """Return a feed whose entries are new, about 2 kB each, like a blog's."""
+    """Return a feed with `ENTRIES` entries that no other number has, of about 2 kB each, like a blog's."""
     items = "".join(
         f"<item><guid isPermaLink='false'>{number}-{entry}</guid><title>Story {entry} of round {number}</title>"
         f"<link>https://news.example/{number}/{entry}</link><dc:creator>Ada</dc:creator><category>City</category>"
@@ -62,14 +63,18 @@ class ReceivedEvents:
     def forget(self) -> None:
         self.refused = self.polls = 0
         self.hanging = self.max_hanging = 0
-        self.times: Counter[str] = Counter()
-        self.first: dict[str, float] = {}
-        self.seconds: Counter[int] = Counter()
+        # Verified deliveries, by the event's id and the path, and by the second of their arrival.
+        self.deliveries: Counter[str] = Counter()
+        self.deliveries_by_second: Counter[int] = Counter()
+        self.first_arrivals: dict[str, float] = {}
+        # How many seconds a dripping answer lasted, by path.
         self.dripped: dict[str, float] = {}
-        self.open: Counter[str] = Counter()
-        self.max_open = 0
+        # Polls that aren't answered yet, by host, and the most that a host had at once.
+        self.open_polls: Counter[str] = Counter()
+        self.max_open_polls = 0
 
     def record(self, path: str, headers: dict[str, str], body: bytes) -> None:
+        """Record a delivery; one with a wrong signature is only counted as refused."""
         now = time.time()
         try:
             self.webhook.verify(body, headers)
@@ -77,32 +82,32 @@ class ReceivedEvents:
             self.refused += 1
             return
         key = f"{headers['webhook-id']} {path}"
-        self.times[key] += 1
-        self.seconds[int(now)] += 1
-        self.first.setdefault(key, now)
+        self.deliveries[key] += 1
+        self.deliveries_by_second[int(now)] += 1
+        self.first_arrivals.setdefault(key, now)
         if path.startswith("/in/"):
             for raw in RAW_ID.findall(body):
-                self.first.setdefault(f"{raw.decode()} {path}", now)
+                self.first_arrivals.setdefault(f"{raw.decode()} {path}", now)
 
     def counts(self) -> dict[str, Any]:
         return {
-            "verified": self.times.total(),
-            "unique": len(self.times),
+            "verified": self.deliveries.total(),
+            "unique": len(self.deliveries),
             "refused": self.refused,
             "most_hanging": self.max_hanging,
-            "hung": sum(count for key, count in self.times.items() if "/hang" in key),
-            "seconds": {str(second): count for second, count in self.seconds.items()},
+            "hung": sum(count for key, count in self.deliveries.items() if "/hang" in key),
+            "seconds": {str(second): count for second, count in self.deliveries_by_second.items()},
             "dripped": self.dripped,
             "polls": self.polls,
-            "most_open": self.max_open,
+            "most_open": self.max_open_polls,
         }
 
 
 class Connection(asyncio.Protocol):
-    """One connection: it reads requests and answers them by their path."""
+    """Reads the requests of one connection and answers them by their path."""
 
-    def __init__(self, ledger: ReceivedEvents) -> None:
-        self.ledger = ledger
+    def __init__(self, received: ReceivedEvents) -> None:
+        self.received = received
         self.buffer = b""
         self.is_hanging = False
         self.dripping: tuple[str, float] | None = None
@@ -111,10 +116,10 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     def connection_lost(self, _: Exception | None) -> None:
-        self.ledger.hanging -= self.is_hanging
+        self.received.hanging -= self.is_hanging
         if self.dripping:
             path, since = self.dripping
-            self.ledger.dripped[path] = round(time.monotonic() - since, 3)
+            self.received.dripped[path] = round(time.monotonic() - since, 3)
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
@@ -122,6 +127,7 @@ class Connection(asyncio.Protocol):
             self._answer(*request)
 
     def _next_request(self) -> tuple[str, str, dict[str, str], bytes] | None:
+        """Take the next request from the buffer: method, path, headers, body; `None` if it isn't complete yet."""
         head, separator, rest = self.buffer.partition(HEAD_END)
         if not separator:
             return None
@@ -135,44 +141,49 @@ class Connection(asyncio.Protocol):
         return method, path, headers, rest[:length]
 
     def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
-        received = self.ledger
+        """Answer a request by its path, as the module's description lists them."""
         if path == "/counts":
-            self._send(json.dumps(received.counts()).encode(), headers)
+            self._send(json.dumps(self.received.counts()).encode(), headers)
         elif path == "/arrivals":
-            self._send(json.dumps(received.first).encode(), headers)
+            self._send(json.dumps(self.received.first_arrivals).encode(), headers)
         elif path == "/forget":
-            received.forget()
+            self.received.forget()
             self._send(b"{}", headers)
         elif path.startswith("/feed/"):
             self._send(feed_document(int(path.rpartition("/")[2])), headers, kind="application/rss+xml")
         elif path.startswith("/304/"):
-            self._poll(headers)
+            self._answer_poll(headers)
         elif method == "POST":
-            received.record(path, headers, body)
-            if path.startswith("/hang"):
-                self.is_hanging = True
-                received.hanging += 1
-                received.max_hanging = max(received.max_hanging, received.hanging)
-            elif path in DRIPPING_ANSWERS:
-                self.dripping = path, time.monotonic()
-                start, drop = DRIPPING_ANSWERS[path]
-                self.transport.write(start)
-                self._drip(drop)
-            else:
-                self._send(b"", headers)
+            self._answer_delivery(path, headers, body)
         else:
-            # Paths that a reader tries by itself, such as robots.txt.
+            # A reader requests further paths, such as robots.txt.
             self._send(b"", headers, status="404 Not Found")
 
-    def _poll(self, headers: dict[str, str]) -> None:
-        """Answer like a slow site, and count how many requests its host has open at once."""
-        received, host = self.ledger, headers.get("host", "")
+    def _answer_delivery(self, path: str, headers: dict[str, str], body: bytes) -> None:
+        """Record a delivery, and answer at once, byte by byte or never."""
+        received = self.received
+        received.record(path, headers, body)
+        if path.startswith("/hang"):
+            self.is_hanging = True
+            received.hanging += 1
+            received.max_hanging = max(received.max_hanging, received.hanging)
+        elif path in DRIPPING_ANSWERS:
+            self.dripping = path, time.monotonic()
+            start, drop = DRIPPING_ANSWERS[path]
+            self.transport.write(start)
+            self._drip(drop)
+        else:
+            self._send(b"", headers)
+
+    def _answer_poll(self, headers: dict[str, str]) -> None:
+        """Answer as a slow site does, and count how many requests its host has open at once."""
+        received, host = self.received, headers.get("host", "")
         received.polls += 1
-        received.open[host] += 1
-        received.max_open = max(received.max_open, received.open[host])
+        received.open_polls[host] += 1
+        received.max_open_polls = max(received.max_open_polls, received.open_polls[host])
 
         def answer() -> None:
-            received.open[host] -= 1
+            received.open_polls[host] -= 1
             self._send(b"", headers, status="304 Not Modified")
 
         asyncio.get_running_loop().call_later(POLL_ANSWER_SECONDS, answer)

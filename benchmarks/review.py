@@ -1,8 +1,8 @@
-"""Measures the review queue with many waiting items, beside a bare Django view.
+"""Measures the review queue with many waiting items, against a bare Django view.
 
 The floor is a view of one line behind the same middleware, for the same person. Pages, cards, filtered lists and the news
-are requested in turn with it, so that a busy machine slows both. Beside the times by the clock stands the CPU time of
-this process, which other programs don't add to; the database's isn't in it.
+are requested in turn with it, so that a busy machine slows both. The notes add the CPU time of this process, which other
+programs don't change; the database's isn't in it.
 
 Items wait in two shapes: a light story for each of them, and stories that are as heavy as they get. They are copies of an
 item that the service made. A heavy story has ten items, two variants of each of five formats: a thread, a set of eight
@@ -43,7 +43,7 @@ WARM_UP: Final = 5
 MAX_PAGE_MS: Final = 1_000.0
 MAX_CARD_MS: Final = 100.0
 _SHARES_ABOVE: Final = (0.0, 0.5, 0.99)
-"""The share of the stories that stand above the page."""
+"""The shares of the stories that stand above the measured pages."""
 _FILTERS: Final = ("check=failed", "check=passed", "status=held", "bucket=text")
 _SENTENCES: Final = (
     "The city council approved the new tram line on Monday evening after six hours of debate. ",
@@ -51,7 +51,7 @@ _SENTENCES: Final = (
 )
 _LIGHT_CHARACTERS: Final = 500
 _HEAVY_CHARACTERS: Final = 20_000
-"""Characters of a source."""
+"""The characters of a source in each shape."""
 _CLAIMS: Final = 24
 _FORMATS: Final = (
     ("text", "Thread"),
@@ -75,11 +75,13 @@ _BATCH_SIZE: Final = 500
 
 @dataclass(frozen=True)
 class WaitingItems:
-    """Seeded items. `items` has one of each story, oldest first; `formats` those of the newest story by their bucket."""
+    """The seeded items of a workspace."""
 
     workspace: UUID
     items: Sequence[UUID]
+    """An item of each story, the oldest first."""
     formats: dict[str, UUID]
+    """Items of the newest story, by bucket."""
 
 
 def floor_view(request: HttpRequest) -> HttpResponse:
@@ -89,6 +91,7 @@ def floor_view(request: HttpRequest) -> HttpResponse:
 
 
 def measure(session: Session) -> Iterator[Row]:
+    """Yield the times of each request of the review queue, in both shapes."""
     from django.test import Client, override_settings  # noqa: PLC0415
     from django.urls import path  # noqa: PLC0415
 
@@ -136,7 +139,7 @@ def measure(session: Session) -> Iterator[Row]:
 
 
 def _requests(waiting: WaitingItems) -> Iterator[tuple[str, str, float]]:
-    """Yield each request's label, its address, and the milliseconds that its 95th percentile may take."""
+    """Yield each request's label, its address, and the goal of its 95th percentile, in milliseconds."""
     from django.urls import reverse  # noqa: PLC0415
 
     url_kwargs = {"ws": waiting.workspace}
@@ -164,7 +167,7 @@ def _public_id(item: UUID) -> str:
 
 
 def seed_both(session: Session, count: int) -> tuple[User, list[tuple[str, WaitingItems]]]:
-    """Return a reviewer, and both shapes, each in a workspace of its own with so many items."""
+    """Return a reviewer, and the items of both shapes, each in a separate workspace with so many items."""
     owner = User.objects.create_user(email="reviewer@example.test")
     with session.service() as service:
         templates = [
@@ -178,7 +181,7 @@ def seed_both(session: Session, count: int) -> tuple[User, list[tuple[str, Waiti
 
 
 def _make_template(session: Session, service: Service, owner: User, characters: int) -> Template:
-    """Return what the service makes of a push with a text of that length."""
+    """Push a text of that length, and return the rows that the service makes of it."""
     room = seed.make_newsroom(session.name("Review"))
     Membership.everywhere.create(workspace=room.workspace, user=owner, role=Membership.Role.OWNER)
     body = "".join(_SENTENCES) * (characters // sum(map(len, _SENTENCES)))
@@ -192,6 +195,7 @@ def _make_template(session: Session, service: Service, owner: User, characters: 
 def _seed_light(
     workspace: Workspace, raw: RawItem, body: RawBody, template: GeneratedItem, count: int
 ) -> WaitingItems:
+    """Copy the template into stories with one item each."""
     feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
     template.outlets = [f"out_{public_letters(feed.pk.int)}"]
     template.save(update_fields=["outlets"])
@@ -209,6 +213,7 @@ def _seed_light(
 def _seed_heavy(
     workspace: Workspace, raw: RawItem, body: RawBody, template: GeneratedItem, count: int
 ) -> WaitingItems:
+    """Copy the template into stories with all formats and variants, which fill every part of a card."""
     outlets = [
         Outlet.everywhere.create(workspace=workspace, platform=kind, name=kind, profile=profile)
         for kind, profile in _PROFILES.items()
@@ -256,7 +261,7 @@ def _copy_item(source: GeneratedItem, raw: RawItem, title: str) -> GeneratedItem
 
 
 def _make_claim(text: str, number: int) -> dict[str, Any]:
-    """Return a claim with a sentence of the source, and its place there."""
+    """Return a claim with a sentence of the source, and its offsets there."""
     length = sum(map(len, _SENTENCES))
     quote = _SENTENCES[0].strip()
     start = number * (len(text) // length // _CLAIMS) * length
@@ -307,10 +312,7 @@ def _make_asset(
 
 
 def _insert(
-    raws: Sequence[RawItem],
-    bodies: Sequence[RawBody],
-    rows: Sequence[GeneratedItem],
-    assets: Sequence[Asset],
+    raws: Sequence[RawItem], bodies: Sequence[RawBody], rows: Sequence[GeneratedItem], assets: Sequence[Asset]
 ) -> None:
     RawItem.everywhere.bulk_create(raws, batch_size=_BATCH_SIZE)
     RawBody.everywhere.bulk_create(bodies, batch_size=_BATCH_SIZE)

@@ -1,4 +1,4 @@
-"""Seeds a workspace without limits with 200,000 generated items, made by SQL from a few template rows."""
+"""Seeds workspaces without limits, and fills one with generated items, which SQL copies from a few template rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,7 @@ from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import CreditBalance, Membership, User
 from config.core.database.bulk_update import update_each
-from pipeline.models import (
-    Asset,
-    GeneratedItem,
-    Generation,
-    Outlet,
-    Publication,
-    RawItem,
-    WorkspaceDefaults,
-)
+from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publication, RawItem, WorkspaceDefaults
 from webhooks.models import Endpoint
 
 if TYPE_CHECKING:
@@ -36,20 +28,23 @@ if TYPE_CHECKING:
     from benchmarks.service import Receiver
 
 TEMPLATE_COUNT: Final = 40
-"""Rows that differ in status, bucket, files and publications; the others are copies of them with ids of their own."""
+"""The number of items that differ in status, bucket, files and publications; the others are copies of them."""
 OWN_PER_FOREIGN: Final = 4
-"""For so many items one more belongs to another workspace and lies between them: it must not be read."""
+"""After so many items follows one of another workspace, which must not be read."""
 _ACTOR: Final = "benchmarks"
 _BATCH_SIZE: Final = 5_000
 
 
 @dataclass(frozen=True)
 class SeededList:
+    """A workspace with a long list of items."""
+
     workspace: Workspace
     token: str
     push_token: str
     """The token of another workspace, so that pushes don't change the list."""
     rows: dict[str, int]
+    """The number of rows in each table."""
 
 
 @dataclass(frozen=True)
@@ -67,73 +62,23 @@ STORY: Final = (
 
 
 PLACES: Final = (
-    *(
-        "Abbey",
-        "Alder",
-        "Amber",
-        "Barley",
-        "Birch",
-        "Bridge",
-        "Castle",
-        "Cedar",
-        "Chapel",
-        "Cherry",
-        "Clover",
-        "Copper",
-    ),
-    *(
-        "Coral",
-        "Dale",
-        "Falcon",
-        "Fern",
-        "Forge",
-        "Garden",
-        "Grange",
-        "Grove",
-        "Harbour",
-        "Hazel",
-        "Heron",
-        "Holly",
-    ),
-    *(
-        "Juniper",
-        "Kiln",
-        "Larch",
-        "Laurel",
-        "Linden",
-        "Maple",
-        "Market",
-        "Marsh",
-        "Meadow",
-        "Minster",
-        "Orchard",
-        "Otter",
-    ),
-    *(
-        "Quarry",
-        "Quay",
-        "River",
-        "Rowan",
-        "Saddle",
-        "Station",
-        "Swan",
-        "Thorn",
-        "Walnut",
-        "Wharf",
-        "Willow",
-        "Yew",
-    ),
-)
+    "Abbey", "Alder", "Amber", "Barley", "Birch", "Bridge", "Castle", "Cedar", "Chapel", "Cherry",
+    "Clover", "Copper", "Coral", "Dale", "Falcon", "Fern", "Forge", "Garden", "Grange", "Grove",
+    "Harbour", "Hazel", "Heron", "Holly", "Juniper", "Kiln", "Larch", "Laurel", "Linden", "Maple",
+    "Market", "Marsh", "Meadow", "Minster", "Orchard", "Otter", "Quarry", "Quay", "River", "Rowan",
+    "Saddle", "Station", "Swan", "Thorn", "Walnut", "Wharf", "Willow", "Yew",
+)  # fmt: skip
+"""The names of a distinct story's stops."""
 
 
 def make_story(name: str) -> dict[str, str]:
-    """Return the fields of a push: new each time, of a usual length."""
+    """Return the fields of a push of normal length, which differ for each name."""
     body = f"{STORY}{name} is the first stop. " + STORY.replace("tram", "ferry") * 2
     return {"external_id": name, "title": f"Tram line approved, {name}", "body": body}
 
 
 def make_distinct_story(name: str) -> dict[str, str]:
-    """Return a story with a first sentence of its own: a draft too similar to an earlier one fails its checks."""
+    """Return a story with a different first sentence, because drafts that are too similar fail their checks."""
     stops = ", ".join(Random(name).sample(PLACES, 8))
     story = make_story(name)
     return {**story, "body": f"{stops} get a stop of the tram. {story['body']}"}
@@ -141,7 +86,7 @@ def make_distinct_story(name: str) -> dict[str, str]:
 
 def make_newsroom(name: str) -> Newsroom:
     workspace = unlimited_workspace(name)
-    return Newsroom(workspace, tokens.mint(workspace, name="benchmark", actor=_ACTOR).secret)
+    return Newsroom(workspace, tokens.issue(workspace, name="benchmark", actor=_ACTOR).secret)
 
 
 def add_endpoint(workspace: Workspace, receiver: Receiver, path: str, **fields: Any) -> None:
@@ -152,10 +97,11 @@ def add_endpoint(workspace: Workspace, receiver: Receiver, path: str, **fields: 
 
 
 def seed_list(items: int) -> SeededList:
+    """Make a workspace with so many items, and another one whose items lie between them."""
     workspace = unlimited_workspace("Benchmark")
     foreign_workspace = unlimited_workspace("Stranger")
-    minted = tokens.mint(workspace, name="benchmark", actor=_ACTOR)
-    push_token = tokens.mint(foreign_workspace, name="benchmark", actor=_ACTOR)
+    minted = tokens.issue(workspace, name="benchmark", actor=_ACTOR)
+    push_token = tokens.issue(foreign_workspace, name="benchmark", actor=_ACTOR)
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # A single statement makes all rows, with their search words.
@@ -172,9 +118,10 @@ def seed_list(items: int) -> SeededList:
 
 
 def make_lively(workspace: Workspace, now: datetime) -> User:
-    """Make everything that the first page counts recent, in thousands; returns an owner to look at it.
+    """Make everything recent that the first page counts, and return an owner who may open it.
 
-    There are half as many raw items as items; a fortieth of the items each have failed, are late, and are scheduled.
+    Afterwards there are half as many raw items as items; of the items a fortieth have failed, as many are late, and as
+    many are scheduled.
     """
     items = GeneratedItem.everywhere.filter(workspace=workspace).count()
     items_each = max(items // 40, 1)
@@ -201,7 +148,7 @@ def make_lively(workspace: Workspace, now: datetime) -> User:
 
 
 def write_texts(workspace: Workspace, count: int, random: Random) -> list[str]:
-    """Set title and body of the workspace's newest `count` items; returns the words, the most frequent first."""
+    """Set title and body of the workspace's newest `count` items; return the words, the most frequent first."""
     words = ["".join(random.choices("abdegiklmnorstu", k=random.randint(4, 9))) for _ in range(5_000)]
     shares = [1 / rank for rank in range(1, len(words) + 1)]
     rows = GeneratedItem.everywhere.filter(workspace=workspace).order_by("-id")
@@ -220,17 +167,19 @@ def write_texts(workspace: Workspace, count: int, random: Random) -> list[str]:
 
 
 def unlimited_workspace(name: str) -> Workspace:
+    """Create a workspace that is approved, has no rate limit and enough credits, and makes only short posts."""
     workspace = workspaces.create(name, actor=_ACTOR)
     workspaces.whitelist(workspace, _ACTOR)
     # The rate limiter must not refuse, and no push may fail for want of credits.
     workspaces.lift_limits(workspace, _ACTOR)
-    # The floor makes the same: one engine's item for each push.
+    # The floor too makes one engine's item for each push.
     WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
     CreditBalance.everywhere.filter(workspace=workspace).update(available=F("available") + 10**9)
     return workspace
 
 
 def _make_templates(workspace: Workspace) -> list[UUID]:
+    """Create the items from which the others are copied: half are published, and a quarter have a file."""
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
     first_time = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
@@ -353,7 +302,7 @@ def _body(number: int) -> str:
 
 
 def _make_copies(templates: list[UUID], count: int) -> None:
-    """Copy the templates in turn, with all rows that belong to them, statement by statement instead of row by row."""
+    """Copy the templates in turn, with their publications and files, by one statement for each table."""
     with connection.cursor() as cursor:
         _write_new_keys(cursor, templates, count)
         _copy_rows(cursor, GeneratedItem, by="id", changed={"id": "fresh.item"})
@@ -366,7 +315,7 @@ def _make_copies(templates: list[UUID], count: int) -> None:
 
 
 def _write_new_keys(cursor: Any, templates: list[UUID], count: int) -> None:
-    """Write a table of so many new keys, each with the key of the row to be copied."""
+    """Write a temporary table of so many new keys, each with the key of the row to be copied."""
     keys = cycle(templates)
     kind = "uuid" if connection.vendor == "postgresql" else "char(32)"
     cursor.execute(
@@ -381,6 +330,7 @@ def _write_new_keys(cursor: Any, templates: list[UUID], count: int) -> None:
 
 
 def _copy_rows(cursor: Any, model: type[Model], *, by: str, changed: dict[str, str]) -> None:
+    """Copy the rows whose column `by` is a template's key; `changed` are the columns with other values."""
     columns = [str(field.column) for field in model._meta.concrete_fields]
     table = model._meta.db_table
     selected = ", ".join(changed.get(column, f"{table}.{column}") for column in columns)
@@ -396,5 +346,5 @@ def _to_column(key: UUID) -> UUID | str:
 
 def _refresh_statistics() -> None:
     with connection.cursor() as cursor:
-        # As autovacuum leaves a table that has existed for a while.
+        # This leaves the tables as autovacuum leaves those that have existed for a while.
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

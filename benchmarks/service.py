@@ -1,4 +1,4 @@
-"""Starts a service to be measured, and reads its CPU time and memory from /proc, and what its API answers."""
+"""Starts the service that is measured, and reads its CPU time and memory from /proc."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 READY_SECONDS: Final = 120.0
+"""The longest wait for a service to be ready."""
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -34,7 +35,7 @@ def free_port() -> int:
 
 
 def wait_until(is_true: Callable[[], Any], seconds: float, label: str, *, interval: float = 0.02) -> float:
-    """Wait until `is_true` and return the seconds that took. Raises `TimeoutError`."""
+    """Wait until `is_true`, and return the seconds that this took. Raises `TimeoutError` after `seconds`."""
     started = time.monotonic()
     while not is_true():
         if time.monotonic() - started > seconds:
@@ -64,7 +65,7 @@ def cpu_seconds(pids: Sequence[int]) -> float:
 
 
 def memory_usage(pids: Sequence[int]) -> dict[str, float]:
-    """Return RSS and PSS of these processes together, in MB; PSS counts shared memory once."""
+    """Return the RSS and PSS of these processes together, in MiB; PSS counts shared memory once."""
     sums = {"Rss": 0, "Pss": 0}
     for pid in pids:
         with suppress(OSError):
@@ -72,7 +73,7 @@ def memory_usage(pids: Sequence[int]) -> dict[str, float]:
                 name = line.partition(":")[0]
                 if name in sums:
                     sums[name] += int(line.split()[1])
-    return {name: kilobytes / 1024 for name, kilobytes in sums.items()}
+    return {name: kibibytes / 1024 for name, kibibytes in sums.items()}
 
 
 def _pids_of_sessions(leaders: set[int]) -> list[int]:
@@ -90,7 +91,7 @@ def _pids_of_sessions(leaders: set[int]) -> list[int]:
 
 
 class Service:
-    """A running service. Each part leads a session of its own, so that a kill takes all of the part."""
+    """A running service. Each part leads a separate session, so that a kill takes all of the part's processes."""
 
     def __init__(self, layout: str, *, log: Path, environment: Mapping[str, str], workers: int = 1) -> None:
         self.layout, self.port, self.log = layout, free_port(), log
@@ -129,7 +130,7 @@ class Service:
             )  # fmt: skip
 
     def wait_until_ready(self) -> None:
-        """Wait for `/readyz`. Raises `RuntimeError` where a part ends, `TimeoutError`."""
+        """Wait for `/readyz`. Raises `RuntimeError` if a part ends, and `TimeoutError` if it takes too long."""
 
         def is_ready() -> bool:
             ended = [role for role, part in self.parts.items() if part.poll() is not None]
@@ -159,7 +160,7 @@ class Service:
         return cpu_seconds(self.pids())
 
     def push(self, token: str, **fields: Any) -> str:
-        """Push a raw item and return its id."""
+        """Push a raw item and return its id. Raises `RuntimeError` if it isn't accepted as new."""
         response = self.http.post(f"{self.url}/v1/raw", json=fields, headers=bearer(token), timeout=60)
         if response.status_code != 202:
             raise RuntimeError(f"A push was answered {response.status_code}: {response.text[:500]}")
@@ -171,7 +172,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 class Receiver:
-    """The receiver's process (`benchmarks.receiver`), and access to what it has counted."""
+    """The receiver's process (`benchmarks.receiver`), and access to its counts."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "benchmarks.receiver"]
@@ -186,7 +187,7 @@ class Receiver:
         return counts
 
     def arrivals(self) -> dict[str, float]:
-        """Return when each event was first received, by the receiver's clock and the keys of `benchmarks.receiver`."""
+        """Return when each event first arrived, by the receiver's clock and the keys of `benchmarks.receiver`."""
         arrivals: dict[str, float] = self._http.get(f"{self.url}/arrivals", timeout=30).json()
         return arrivals
 
@@ -203,7 +204,7 @@ class Receiver:
 
 @dataclass
 class Session:
-    """The means with which a script measures. Django is set up on the session's own database."""
+    """The means with which a script measures. Django is set up on the session's database."""
 
     database: str
     """`sqlite` or `postgres`."""
@@ -231,7 +232,7 @@ class Session:
 
     @contextmanager
     def service(self, *, workers: int = 1, **environment: str) -> Iterator[Service]:
-        """Start a new service with these variables; at the smallest size all scripts share one, which is faster."""
+        """Start a new service with these variables; at the smallest size all scripts share one, without them."""
         common = {"SIMULATED_LATENCY_MS": "200", "OUTBOUND_ALLOW_LOOPBACK": "1"}
         log = self.folder / "service.log"
         if not self.is_smallest:

@@ -1,4 +1,4 @@
-"""The rows of the benchmarks' table, and its text."""
+"""Defines the rows of the benchmarks' table, and renders it as text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ COLUMN_HEADS: Final = ("", "figure", "floor", "ratio", "goal", "commit")
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. Each list has a number for each round; the table shows medians, lowest and highest.
+    """One line of the table.
 
-    `maximum` and `minimum` bound the figure, `max_ratio` and `min_ratio` bound figure ÷ floor. A row that is `unsound`
-    (rows lost, answers that differ) makes the run fail; a missed goal doesn't.
+    Each list has a number for each round, of which the table shows the median, the lowest and the highest. `maximum`
+    and `minimum` bound the figure, `max_ratio` and `min_ratio` bound figure ÷ floor. A row that is `unsound` (rows
+    lost, answers that differ) makes the run fail; a missed goal doesn't.
     """
 
     label: str
@@ -39,7 +40,7 @@ class Row:
             )
 
     def goal(self) -> str:
-        """Return each bound with whether the median meets it; empty without a bound."""
+        """Return each bound, and whether the median meets it; empty if there is no bound."""
         figure = statistics.median(self.figures)
         ratio = statistics.median(self.ratios) if self.ratios else None
         parts = []
@@ -72,7 +73,7 @@ class Row:
 
 
 def percentile(numbers: Iterable[float], share: float) -> float:
-    """Return the number at a share of the ordered ones, by nearest rank; infinite where there are none."""
+    """Return the number at a share of the ordered ones, by nearest rank, or infinity if there are none."""
     ordered = sorted(numbers)
     if not ordered:
         return float("inf")
@@ -80,7 +81,7 @@ def percentile(numbers: Iterable[float], share: float) -> float:
 
 
 def render_table(rows: Sequence[Row], commit: str) -> str:
-    """Return the table as text, with each row's notes below it."""
+    """Return the table as text, with each row's note and its fault below it."""
     lines = [COLUMN_HEADS, *(row.cells(commit) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(COLUMN_HEADS))]
     text = []
@@ -92,7 +93,7 @@ def render_table(rows: Sequence[Row], commit: str) -> str:
 
 
 def _format_spread(numbers: Sequence[float], unit: str) -> str:
-    """Return the median with unit, and the lowest and highest where there are several numbers."""
+    """Return the median with its unit, and the lowest and highest if there are several numbers."""
     if not numbers:
         return "–"
     median_text = f"{_format_number(statistics.median(numbers))} {unit}".rstrip()

@@ -1,17 +1,18 @@
-"""Measures what five engines with three variants each cost, in US dollars by the price table.
+"""Measures the cost of five engines with three variants each, in US cents by the price table.
 
-Ours reads the source once and writes each engine's variants in one call from the facts found; the other way makes one call
-for each variant, with the whole source in each call and its quotes in each answer. Both write the same words. The tests'
-server counts the tokens and caches prompts as the service does; prices are those of the table. The goal is a third of the
-other way's price. Nothing lowers the price of the written words, and the shorter the source and the cheaper its reading,
-the more of the whole they are: short sources miss the goal.
+Ours reads the source once and writes each engine's variants in one call from the facts that it found. The other way, one
+by one, makes a call for each variant, with the whole source in each call and its quotes in each answer. Both write the same
+words. The tests' server counts the tokens and caches prompts as the service does. The goal is a third of the other way's
+price. Nothing lowers the price of the written words, which are a larger part of the whole if the source is short or cheap
+to read: short sources miss the goal.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from benchmarks.table import Row
 from pipeline import plugins
@@ -31,17 +32,19 @@ if TYPE_CHECKING:
 
 ON: Final = ("sqlite",)
 SIZES: Final = {"lengths": (3, 1), "models": (2, 1), "lists": (2, 1)}
-"""The number of `LENGTHS`, `MODELS` and lists of engines."""
+"""How many of the `LENGTHS`, the `MODELS` and the lists of engines are measured."""
 
 ENGINES: Final = ("short_post", "persona_tweet", "quote_graphic", "thread", "linkedin_post")
 ENGINES_WITH_ARTICLE: Final = (*ENGINES[:4], "blog_article")
 VARIANTS: Final = 3
 LENGTHS: Final = (800, 2_000, 6_000)
+"""The lengths of the sources, in words."""
 MODELS: Final = {
     "claude-haiku-5-5 for both": ModelChoice(),
     "claude-sonnet-5-5 for drafts": ModelChoice(draft="claude-sonnet-5-5"),
 }
 MAX_RATIO: Final = 1 / 3
+"""The goal: our price as a part of the price one by one."""
 PERSONA: Final = PersonaCard(
     "Harrow Herald",
     handle="herald",
@@ -88,48 +91,49 @@ def _sentences_of(data: str) -> list[tuple[str, str]]:
     return [("", words[first:last]) for first, last in split_sentences(words)]
 
 
-@dataclass(frozen=True)
-class _AnswerShape:
-    """The number of sentences in an engine's variant, and the form of its answer."""
-
-    sentences: int
-
-    def fields(self, kind: str, sentences: Sequence[str]) -> dict[str, Any]:
-        if kind == "thread":
-            return {"posts": list(sentences)}
-        if kind == "linkedin_post":
-            return {"paragraphs": list(sentences), "hashtags": []}
-        if kind == "quote_graphic":
-            return {"quote": sentences[0], "speaker": ""}
-        if kind == "blog_article":
-            sections = [
-                {"heading": f"What week {start} showed", "text": " ".join(sentences[start : start + 5])}
-                for start in range(5, len(sentences), 5)
-            ]
-            return {
-                "title": "Harrow counts its trams",
-                "meta_description": sentences[0],
-                "introduction": " ".join(sentences[:2]),
-                "points": list(sentences[2:5]),
-                "sections": sections,
-                "tags": ["harrow"],
-            }
-        return {"text": sentences[0]}
-
-
-ANSWER_SHAPES: Final = {
-    "short_post": _AnswerShape(1),
-    "persona_tweet": _AnswerShape(1),
-    "quote_graphic": _AnswerShape(1),
-    "thread": _AnswerShape(5),
-    "linkedin_post": _AnswerShape(6),
-    "blog_article": _AnswerShape(22),
+SENTENCES_BY_KIND: Final = {
+    "short_post": 1,
+    "persona_tweet": 1,
+    "quote_graphic": 1,
+    "thread": 5,
+    "linkedin_post": 6,
+    "blog_article": 22,
 }
+"""The number of sentences in a variant, by the engine's kind."""
 
 
-def _variant(kind: str, facts: Sequence[tuple[str, str]], index: int, *, by_quote: bool) -> dict[str, Any]:
-    """Return a variant with the same words both ways; ours names a statement by its first words and its fact by an id."""
-    count = ANSWER_SHAPES[kind].sentences
+def _answer_fields(kind: str, sentences: Sequence[str]) -> dict[str, Any]:
+    """Return the sentences in the form of an engine's answer."""
+    if kind == "thread":
+        return {"posts": list(sentences)}
+    if kind == "linkedin_post":
+        return {"paragraphs": list(sentences), "hashtags": []}
+    if kind == "quote_graphic":
+        return {"quote": sentences[0], "speaker": ""}
+    if kind == "blog_article":
+        sections = [
+            {"heading": f"What week {start} showed", "text": " ".join(sentences[start : start + 5])}
+            for start in range(5, len(sentences), 5)
+        ]
+        return {
+            "title": "Harrow counts its trams",
+            "meta_description": sentences[0],
+            "introduction": " ".join(sentences[:2]),
+            "points": list(sentences[2:5]),
+            "sections": sections,
+            "tags": ["harrow"],
+        }
+    return {"text": sentences[0]}
+
+
+def _make_variant(
+    kind: str, facts: Sequence[tuple[str, str]], index: int, *, by_quote: bool
+) -> dict[str, Any]:
+    """Return the variant of a number, with the same words both ways.
+
+    A claim quotes its sentence if `by_quote`; ours names it by its first words, and its fact by an id.
+    """
+    count = SENTENCES_BY_KIND[kind]
     start = (index * count) % max(len(facts) - count, 1)
     used = facts[start : start + count]
     claims = [
@@ -138,51 +142,61 @@ def _variant(kind: str, facts: Sequence[tuple[str, str]], index: int, *, by_quot
         else {"text": f"{' '.join(quote.split()[:4])}\u2026", "fact": name, "derived": ""}
         for name, quote in used
     ]
-    return {
-        "angle": ANGLES[index],
-        **ANSWER_SHAPES[kind].fields(kind, [quote for _, quote in used]),
-        "claims": claims,
-    }
+    return {"angle": ANGLES[index], **_answer_fields(kind, [quote for _, quote in used]), "claims": claims}
 
 
-def _shortened(quote: str) -> str:
-    """Return the quote's first and last words, as the rules ask for it."""
+def _shorten(quote: str) -> str:
+    """Return the quote's first and last words, as the prompt's rules ask for a fact's quote."""
     words = quote.split()
     return f"{' '.join(words[:5])} \u2026 {' '.join(words[-4:])}"
 
 
 class FakeModel:
-    """Answers by the request: a brief, some variants from facts, one variant from the whole source."""
+    """Answers each request: with a brief, with variants from facts, or with one variant from the whole source."""
 
     kind = ""
+    """The kind of the engine whose variants are requested."""
     variant = 0
+    """The number of the variant that is requested from the whole source."""
     variants = VARIANTS
-    """Variants of a draft from facts."""
+    """The number of variants of a draft from facts."""
 
     def __call__(self, request: Recorded) -> Scripted:
         document = request.body["messages"][0]["content"][0]
         facts = _sentences_of(document["text"])
         if "You read one document" in request.raw:
             facts_named = [
-                {"quote": _shortened(quote), "kind": "number"} for _, quote in facts[: prompts.MAX_FACTS]
+                {"quote": _shorten(quote), "kind": "number"} for _, quote in facts[: prompts.MAX_FACTS]
             ]
             return ok({"language": "en", "is_instruction_like": False, "facts": facts_named})
         if self.variants > 1 and "Write 1 variant" in request.raw:
-            return ok({"variants": [_variant(self.kind, facts, self.variant, by_quote=True)]})
-        drafts = [_variant(self.kind, facts, index, by_quote=False) for index in range(self.variants)]
+            return ok({"variants": [_make_variant(self.kind, facts, self.variant, by_quote=True)]})
+        drafts = [_make_variant(self.kind, facts, index, by_quote=False) for index in range(self.variants)]
         return ok({"variants": drafts})
 
 
 @dataclass(frozen=True)
 class Price:
-    """A price in micro US dollars, and the tokens that were sent and answered."""
+    """A cost in micro US dollars, and the tokens of the prompts and of the answers."""
 
     cost: int
     sent: int
     answered: int
 
 
-def _total(calls: Sequence[Any]) -> Price:
+class Prices(NamedTuple):
+    """The prices of the variants of one source."""
+
+    ours: Price
+    ours_next_item: Price
+    """Our price for a second source, after the first one has filled the server's prompt cache."""
+    one_by_one: Price
+    one_by_one_kept: Price
+    """The price one by one if the server may keep the prompts in its cache."""
+
+
+def _sum_calls(calls: Sequence[Any]) -> Price:
+    """Return the price of all calls together; tokens count as sent whether the cache had them or not."""
     sent = (
         call.input_tokens + call.cache_write_5m_tokens + call.cache_write_1h_tokens + call.cache_read_tokens
         for call in calls
@@ -192,7 +206,8 @@ def _total(calls: Sequence[Any]) -> Price:
     )
 
 
-def price_of_ours(client: Any, model: FakeModel, source: SourceText, kinds: Sequence[str]) -> Price:
+def price_ours(client: Any, model: FakeModel, source: SourceText, kinds: Sequence[str]) -> Price:
+    """Brief the source, draft each engine's variants in one call, and return the price."""
     answer = CLAUDE.brief(source, client=client)
     calls = list(answer.calls)
     for kind in kinds:
@@ -202,18 +217,22 @@ def price_of_ours(client: Any, model: FakeModel, source: SourceText, kinds: Sequ
             engine, answer.brief, PERSONA, variants=VARIANTS, seed=source.text[-40:], client=client
         )
         calls += drafted.calls
-    return _total(calls)
+    return _sum_calls(calls)
 
 
 def price_one_by_one(
-    client: Any, model: FakeModel, source: SourceText, kinds: Sequence[str], *, is_kept: bool
+    client: Any, model: FakeModel, source: SourceText, kinds: Sequence[str], *, keeps_prompts: bool
 ) -> Price:
+    """Draft each variant in a separate call with the whole source, and return the price.
+
+    Without `keeps_prompts` the prompt lacks the marks by which the server caches its parts.
+    """
     calls = []
     for kind in kinds:
         model.kind = kind
         engine = plugins.get("engines", kind, Engine)
         system = prompts.draft_system(engine, PERSONA)
-        if not is_kept:
+        if not keeps_prompts:
             system = tuple({"type": "text", "text": block["text"]} for block in system)
         request = ModelRequest(
             step="draft",
@@ -225,19 +244,21 @@ def price_one_by_one(
             effort=client.choice.effort,
             prompt_version="one by one",
         )
-        for model.variant in range(VARIANTS):
+        for number in range(VARIANTS):
+            model.variant = number
             calls.append(client.ask(request).record)
-    return _total(calls)
+    return _sum_calls(calls)
 
 
 def _whole_source_messages(engine: Engine, source: SourceText) -> tuple[Mapping[str, Any], ...]:
+    """Return the messages that ask for one variant from the document of a brief's request."""
     [message] = prompts.brief_request(source, source.text)
     task = f"Write 1 variant of the {engine.name} from the document by your rules; quote what each claim rests on."
     return ({**message, "content": [message["content"][0], {"type": "text", "text": task}]},)
 
 
 def _with_quotes(variant: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema with a quote in each claim: without a list of facts nothing could be proven otherwise."""
+    """Return the schema with a quote in each claim, because without a list of facts only quotes can prove it."""
     text = {"type": "string"}
     claim = {
         "type": "object",
@@ -249,41 +270,50 @@ def _with_quotes(variant: Mapping[str, Any]) -> dict[str, Any]:
     return {**variant, "properties": properties}
 
 
-def compare_prices(words: int, kinds: Sequence[str], choice: ModelChoice) -> dict[str, Price]:
-    """Return the price of each way, each with a new server, whose prompt cache is empty."""
-    source, prices = make_article(words), {}
-    for name in ("ours", "ours, next raw item", "one by one", "one by one, kept"):
-        model = FakeModel()
-        with (
-            MessagesServer() as server,
-            model_client.connect_account(api_key="key", base_url=server.url, choice=choice) as client,
-        ):
-            server.answer = model
-            server.meter = Meter()
-            if name.startswith("ours"):
-                prices[name] = price_of_ours(client, model, source, kinds)
-                if name != "ours":
-                    prices[name] = price_of_ours(client, model, make_article(words + 30), kinds)
-            else:
-                prices[name] = price_one_by_one(client, model, source, kinds, is_kept=name.endswith("kept"))
-    return prices
+@contextmanager
+def connect_model(choice: ModelChoice) -> Iterator[tuple[Any, FakeModel]]:
+    """Yield a client of a new server, whose prompt cache is empty, and the model that answers there."""
+    model = FakeModel()
+    with (
+        MessagesServer() as server,
+        model_client.connect_account(api_key="key", base_url=server.url, choice=choice) as client,
+    ):
+        server.answer = model
+        server.meter = Meter()
+        yield client, model
+
+
+def compare_prices(words: int, kinds: Sequence[str], choice: ModelChoice) -> Prices:
+    """Return the prices of a source of so many words, each measured on a new server."""
+    source = make_article(words)
+    with connect_model(choice) as (client, model):
+        ours = price_ours(client, model, source, kinds)
+    with connect_model(choice) as (client, model):
+        # The first source fills the cache with the parts of the prompts that both have.
+        price_ours(client, model, source, kinds)
+        ours_next_item = price_ours(client, model, make_article(words + 30), kinds)
+    with connect_model(choice) as (client, model):
+        one_by_one = price_one_by_one(client, model, source, kinds, keeps_prompts=False)
+    with connect_model(choice) as (client, model):
+        one_by_one_kept = price_one_by_one(client, model, source, kinds, keeps_prompts=True)
+    return Prices(ours, ours_next_item, one_by_one, one_by_one_kept)
 
 
 def measure(session: Session) -> Iterator[Row]:
+    """Yield a row for each list of engines, choice of models and length of the source."""
     size = session.size
     for kinds in (ENGINES, ENGINES_WITH_ARTICLE)[: size.lists]:
         for label, choice in list(MODELS.items())[: size.models]:
             for words in LENGTHS[: size.lengths]:
                 prices = compare_prices(words, kinds, choice)
-                own, floor_price = prices["ours"], prices["one by one"]
-                one_by_one_kept, next_item = prices["one by one, kept"], prices["ours, next raw item"]
+                ours, floor = prices.ours, prices.one_by_one
                 yield Row(
                     f"{words:,} words, {label}, with {kinds[-1]} (floor: one by one)",
                     "US cents",
-                    [own.cost / 1e4],
-                    [floor_price.cost / 1e4],
+                    [ours.cost / 1e4],
+                    [floor.cost / 1e4],
                     max_ratio=round(MAX_RATIO, 3),
-                    note=f"next raw item {next_item.cost / floor_price.cost:.2f}, against kept prompts "
-                    f"{own.cost / one_by_one_kept.cost:.2f}; {own.sent:,} tokens sent and {own.answered:,} answered, "
-                    f"one by one {floor_price.sent:,} and {floor_price.answered:,}",
+                    note=f"next raw item {prices.ours_next_item.cost / floor.cost:.2f}, against kept prompts "
+                    f"{ours.cost / prices.one_by_one_kept.cost:.2f}; {ours.sent:,} tokens sent and {ours.answered:,} "
+                    f"answered, one by one {floor.sent:,} and {floor.answered:,}",
                 )

@@ -1,11 +1,11 @@
 """Measures webhooks from two workers to a local receiver, which verifies each of them.
 
-- Deliveries a second: events are written as fast as they are delivered. The floor posts the same bytes with pooled `requests`
-  sessions from as many processes and threads, before and after. Beside the rates stands the CPU time of one delivery,
-  which a busy machine distorts less.
-- Beside an endpoint that never answers, with many events waiting for it: from the answer to a push, whose event is
-  committed by then, to the event's arrival at other endpoints.
-- Answers of a byte a second, in the head and in the body: seconds until they are cut off.
+- The deliveries a second, while events are written as fast as they are delivered, and the CPU time of one delivery, which a
+  busy machine distorts less. The floor posts the same bytes in turn with pooled `requests` sessions, from as many processes
+  and threads.
+- The time from the answer to a push, whose event is committed by then, to the event's arrival, while another endpoint, for
+  which many events wait, never answers.
+- The seconds until an answer of a byte a second, in the head or in the body, is cut off.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MIN_PER_SECOND: Final = 200.0
 MAX_P99_BESIDE_SECONDS: Final = 1.0
 MAX_DRIP_SECONDS: Final = 15.5
 SHORT_BODY: Final = "Too short."
-"""The text of a push of which nothing is made, so that its event is nearly all of its work."""
+"""The text of a push from which nothing is made, so that its event is nearly all of the work."""
 
 
 def measure(session: Session) -> Iterator[Row]:
@@ -71,6 +71,7 @@ def measure(session: Session) -> Iterator[Row]:
 
 
 def measure_throughput(session: Session, service: Service) -> Iterator[Row]:
+    """Yield the deliveries a second and the CPU time of one, ours and the floor's in turn."""
     size, receiver = session.size, session.receiver
     workspaces = [seed.make_newsroom(session.name("Receivers")).workspace for _ in range(size.workspaces)]
     owners = [workspace.pk for workspace in workspaces]
@@ -103,7 +104,7 @@ def measure_throughput(session: Session, service: Service) -> Iterator[Row]:
 
 
 def count_deliveries(session: Session, cpu: Callable[[], float], seconds: float) -> tuple[float, float]:
-    """Return the deliveries a second, and the CPU milliseconds of one."""
+    """Wait for so many seconds, and return the deliveries a second in that time, and the CPU milliseconds of one."""
     before, started, cpu_before = session.receiver.counts(), time.monotonic(), cpu()
     time.sleep(seconds)
     after, elapsed, cpu_used = session.receiver.counts(), time.monotonic() - started, cpu() - cpu_before
@@ -139,12 +140,10 @@ class floor_processes:  # noqa: N801  used as a context manager
             process.wait()
 
 
-def write_events(
-    owners: Sequence[UUID], count_deliveries: int, *, event_type: str = "generated.ready"
-) -> list[bytes]:
-    """Write events for the dispatcher, as if many requests had committed them at once; returns their bodies.
+def write_events(owners: Sequence[UUID], count: int, *, event_type: str = "generated.ready") -> list[bytes]:
+    """Write events for the dispatcher, as if many requests had committed them at once, and return their bodies.
 
-    They are copied in with bodies that differ in their ids alone, so that writing takes little time from the measurement.
+    COPY writes them, with bodies that differ in their ids alone, so that writing takes little time from the measurement.
     """
     from django.db import connection  # noqa: PLC0415  Django is set up by then
 
@@ -153,10 +152,7 @@ def write_events(
     columns = "id, workspace_id, test, type, body, request_id, created_at"
     bodies = []
     connection.ensure_connection()
-    with (
-        connection.connection.cursor() as cursor,
-        cursor.copy(f"COPY event ({columns}) FROM STDIN") as copy,
-    ):
+    with connection.connection.cursor() as cursor, cursor.copy(f"COPY event ({columns}) FROM STDIN") as copy:
         body_rest = {
             owner: json.dumps(
                 {
@@ -168,7 +164,7 @@ def write_events(
             )[1:].encode()
             for owner in owners
         }
-        for number in range(count_deliveries):
+        for number in range(count):
             event_id, owner = uuid7(), owners[number % len(owners)]
             body = b'{"id": "evt_%s", ' % public_letters(event_id.int).encode() + body_rest[owner]
             copy.write_row((event_id, owner, False, event_type, body, "", now))
@@ -177,7 +173,7 @@ def write_events(
 
 
 class EventFeeder:
-    """Keeps so many deliveries waiting, from a thread of its own; at its end it waits until all have arrived."""
+    """Writes events from a thread, so that deliveries always wait; at its end it waits until all have arrived."""
 
     def __init__(self, session: Session, owners: Sequence[UUID]) -> None:
         self._session, self._owners = session, owners
@@ -214,8 +210,9 @@ class EventFeeder:
 
 
 def measure_beside_hanging(session: Session, service: Service) -> Iterator[Row]:
+    """Yield the times from pushes to their webhooks while another endpoint hangs."""
     size, receiver = session.size, session.receiver
-    # Every other push is in the workspace of the endpoint that hangs.
+    # Every second push is in the workspace of the endpoint that hangs.
     rooms = [seed.make_newsroom(session.name("Beside")) for _ in range(2)]
     for number, room in enumerate(rooms):
         seed.add_endpoint(room.workspace, receiver, f"/in/beside-{number}", events=["raw.ingested"])
@@ -233,7 +230,7 @@ def measure_beside_hanging(session: Session, service: Service) -> Iterator[Row]:
 
     def are_all_arrived() -> bool:
         arrivals.update(
-            {key.partition(" ")[0]: answered_at for key, answered_at in receiver.arrivals().items()}
+            {key.partition(" ")[0]: arrived_at for key, arrived_at in receiver.arrivals().items()}
         )
         return answered.keys() <= arrivals.keys()
 
@@ -264,6 +261,7 @@ def measure_beside_hanging(session: Session, service: Service) -> Iterator[Row]:
 
 
 def measure_dripping(session: Session, service: Service) -> Iterator[Row]:
+    """Yield the seconds until a dripping answer is cut off."""
     receiver, parts = session.receiver, ("head", "body")
     room = seed.make_newsroom(session.name("Dripping"))
     for part in parts:

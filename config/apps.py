@@ -4,18 +4,20 @@ from django.apps import AppConfig
 
 
 class ConfigConfig(AppConfig):
+    """The project as an app."""
+
     name = "config"
 
     def ready(self) -> None:
-        from config.core import dispatcher  # noqa: PLC0415  models come after apps
-        from config.core import settings_checks as of_ground  # noqa: F401, PLC0415  registers itself
-        from config.operations import plugin_checks  # noqa: F401, PLC0415  registers its checks
+        # The models can be imported only now; the two modules of checks register them.
+        from config.core import dispatcher, settings_checks  # noqa: F401, PLC0415
+        from config.operations import plugin_checks  # noqa: F401, PLC0415
 
-        dispatcher.wake_with(_wake_first)
+        dispatcher.set_waker(_wake_first)
 
 
 def _wake_first() -> None:
-    """Load the Celery app, which then replaces this function; most commands never wake the dispatcher."""
+    """Load the Celery app, which replaces this function, and wake; most commands never get here."""
     from config import celery  # noqa: PLC0415
 
     celery.broker.wake()

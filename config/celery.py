@@ -1,4 +1,4 @@
-"""The Celery app: queues and tasks, Beat's schedule, the brokers that wake the dispatcher, and workers."""
+"""Creates the Celery app: queues and tasks, Beat's schedule, the brokers that wake the dispatcher, workers."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ log = structlog.get_logger(__name__)
 WAKE_EVERY_SECONDS: Final = 1.0
 STALE_AFTER_SECONDS: Final = 60
 """Messages expire after this time, by a worker's clock; their rows were claimed again long before."""
-WAKES_WAITING_MOST: Final = 4
-"""No more wakes than this wait in the dispatcher's queue while no worker takes them."""
+MAX_WAITING_WAKES: Final = 4
+"""The most wakes in the dispatcher's queue while no worker takes them."""
 AWAY_SECONDS: Final = 1.0
-"""How long requests don't try a broker again that failed."""
+"""The time for which wakes don't try a broker again that failed."""
 WAIT_SECONDS: Final = 0.05
-"""How long a wake waits for Redis at most."""
+"""The longest time that a wake waits for a connection to Redis, or for an answer."""
 RECONNECT_SECONDS: Final = 1.0
 KILLED_AFTER_SECONDS: Final = 30
-"""How long after its time limit a task is killed that ignores the limit."""
+"""The time between a task's time limit and the end of its process, if the task ignores the limit."""
 SHUTDOWN_SECONDS: Final = 20.0
-"""How long running tasks may take when a worker stops; longer ones are due again by their leases."""
+"""The time for running tasks when a worker stops; the rows of longer ones are due again by their leases."""
 
 
 def pool_settings(argv: Sequence[str]) -> dict[str, str]:
-    """Return threads as the pool, unless the command line names one.
+    """Return the setting of a pool of threads, or none if the command line names a pool.
 
-    A fixed setting would win over `-P prefork` as well, because that is Celery's own default.
+    A fixed setting would override even `-P prefork`, because that is Celery's default.
     """
     is_named = any(argument.startswith(("-P", "--pool")) for argument in argv)
     return {} if is_named else {"worker_pool": "threads"}
@@ -120,7 +120,7 @@ if settings.REDIS_URL:
 
 @app.task(name="dispatch.wake")
 def run_dispatcher() -> None:
-    """Queue what is due."""
+    """Queue due work, and note that the dispatcher ran."""
     dispatcher.run_rounds(broker)
     try:
         health.note_run()
@@ -130,7 +130,7 @@ def run_dispatcher() -> None:
 
 
 def _add_task(job: jobs.Job) -> None:
-    """Add the job's task. Its messages name the row, the token, and for people who watch, the workspace."""
+    """Add the job's task, whose messages name the row, the token and, for people who watch, the workspace."""
     name, limit = job.name, round(job.time_limit.total_seconds())
 
     # Limits work in processes only: threads can't be stopped, but each of their waits has its own deadline.
@@ -148,7 +148,7 @@ for _job in jobs.jobs().values():
 
 
 class _Broker:
-    """Base of both brokers: sends a message for each lease."""
+    """The base of both brokers, which sends a message for each lease."""
 
     def send(self, job: jobs.Job, lease: work_leases.QueuedTask) -> None:
         watch_kwargs = {"workspace": str(lease.owner)} if lease.owner else {}
@@ -166,22 +166,20 @@ class _Broker:
 
 
 class RedisBroker(_Broker):
-    """Makes a burst of wakes one message: it sets `dispatch:wake`, and removes it before the last round."""
+    """Sends one message for a burst of wakes: the first sets `dispatch:wake`, deleted before the last round."""
 
     _WAKE: Final = "dispatch:wake"
 
     def __init__(self, url: str) -> None:
         # One try: the client's default of ten would delay a request by half a minute.
         self._redis = redis.Redis.from_url(
-            url,
-            socket_connect_timeout=WAIT_SECONDS,
-            socket_timeout=WAIT_SECONDS,
-            retry=Retry(NoBackoff(), 0),
+            url, socket_connect_timeout=WAIT_SECONDS, socket_timeout=WAIT_SECONDS, retry=Retry(NoBackoff(), 0)
         )
         self._retry_at = 0.0
         self._is_away = False
 
     def wake(self) -> None:
+        """Send a wake unless one was sent lately, too many wait, or Redis has failed within `AWAY_SECONDS`."""
         if time.monotonic() < self._retry_at:
             return
         try:
@@ -189,7 +187,7 @@ class RedisBroker(_Broker):
             pipe.set(self._WAKE, 1, nx=True, px=round(WAKE_EVERY_SECONDS * 1000))
             pipe.llen("dispatch")
             is_first, waiting = pipe.execute()
-            if is_first and waiting < WAKES_WAITING_MOST:
+            if is_first and waiting < MAX_WAITING_WAKES:
                 self._send_wake()
         # The client may raise anything. The row is committed, and Beat wakes the dispatcher each second.
         except Exception as error:  # noqa: BLE001
@@ -201,18 +199,18 @@ class RedisBroker(_Broker):
             self._is_away = False
 
     def note_away(self, error: Exception) -> None:
-        """Log that the broker is away, once until it is back."""
+        """Log that the broker is unavailable, once until a wake finds it back."""
         if not self._is_away:
             log.warning("broker_away", error=str(error))
         self._is_away = True
 
-    def woken(self) -> None:
+    def rearm_wake(self) -> None:
         try:
             self._redis.delete(self._WAKE)
         except RedisError as error:
             self.note_away(error)
 
-    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+    def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
         names = list(queues)
         pipe = self._redis.pipeline(transaction=False)
         for name in names:
@@ -226,7 +224,7 @@ class RedisBroker(_Broker):
 
 
 class InProcessBroker(_Broker):
-    """The broker of an instance with a single process, in its memory; it can't be away."""
+    """The broker of an instance with a single process, in whose memory it is always available."""
 
     def __init__(self) -> None:
         self._last_wake_at = -WAKE_EVERY_SECONDS
@@ -235,25 +233,25 @@ class InProcessBroker(_Broker):
         now = time.monotonic()
         if now - self._last_wake_at >= WAKE_EVERY_SECONDS:
             self._last_wake_at = now
-            if in_process_broker.waiting("dispatch") < WAKES_WAITING_MOST:
+            if in_process_broker.count_waiting("dispatch") < MAX_WAITING_WAKES:
                 self._send_wake()
 
-    def woken(self) -> None:
+    def rearm_wake(self) -> None:
         self._last_wake_at = -WAKE_EVERY_SECONDS
 
     def note_away(self, error: Exception) -> None:
         log.warning("broker_away", error=str(error))
 
-    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
-        return {name: in_process_broker.waiting(name) for name in queues}
+    def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+        return {name: in_process_broker.count_waiting(name) for name in queues}
 
 
 broker: Final = RedisBroker(settings.REDIS_URL) if settings.REDIS_URL else InProcessBroker()
-dispatcher.wake_with(broker.wake)
+dispatcher.set_waker(broker.wake)
 
 
 class Beat(Scheduler):
-    """Wakes the dispatcher by `Broker.wake()`, so that messages don't pile up while no worker runs."""
+    """Wakes the dispatcher by the broker's `wake()`, so that messages don't pile up while no worker runs."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         del producer
@@ -267,7 +265,7 @@ class Beat(Scheduler):
 
 
 class Consumer(CeleryConsumer):
-    """Tries a broker that is away again each second; Celery's own consumer would wait for up to 30 s."""
+    """Tries to connect to an unavailable broker each second; Celery's own consumer would wait for up to 30 s."""
 
     def ensure_connected(self, conn: Any) -> Any:
         conn.ensure_connection(
@@ -283,7 +281,7 @@ class Consumer(CeleryConsumer):
 
 
 def running_tasks() -> list[RunningTask]:
-    """Return the jobs' tasks that run in this worker; the dispatcher's task isn't one of them."""
+    """Return the tasks of jobs that run in this worker; the dispatcher's task isn't one of them."""
     return [
         RunningTask(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
         for request in list(celery_state.active_requests)
@@ -292,9 +290,9 @@ def running_tasks() -> list[RunningTask]:
 
 
 class Heartbeat(bootsteps.StartStopStep):
-    """Wakes the dispatcher and writes counters each second; each few seconds, records that this worker lives.
+    """Wakes the dispatcher and writes counters each second; every few seconds, records that this worker lives.
 
-    It then checks the running tasks, too. It neither claims nor runs anything itself.
+    Then it checks the running tasks, too. It neither claims nor runs anything itself.
     """
 
     requires = ("celery.worker.components:Pool",)
@@ -303,9 +301,8 @@ class Heartbeat(bootsteps.StartStopStep):
         self._connections = connections_of(worker)
         # Before the pool forks. An embedded worker shares its web process's pool of connections.
         if isinstance(worker, CommandLineWorker):
-            database_connections.resize_pool(
-                database_connections.OF_FORKED if forks(worker) else self._connections
-            )
+            pool_size = database_connections.OF_FORKED if forks(worker) else self._connections
+            database_connections.resize_pool(pool_size)
         self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()
@@ -344,7 +341,7 @@ class Heartbeat(bootsteps.StartStopStep):
             # A worker that is stopping takes no more tasks.
             slots = {} if task_runner.is_stopping() else slots_of(worker)
             work_leases.note_worker(worker.hostname, slots, connections=self._connections)
-            self._watch.look(running_tasks())
+            self._watch.check(running_tasks())
         # The database may be away. Then nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
             log.warning("heartbeat_failed", error=str(error))

@@ -13,23 +13,24 @@ from pipeline.models import Worker
 OF_FORKED: Final = 2
 """Connections of a forked child, which runs one task at a time, and of the parent that forks."""
 OF_DISPATCHER: Final = 2
-BESIDE_TASKS: Final = 2
+"""Connections of the dispatcher in a worker with threads."""
+EXTRA_CONNECTIONS: Final = 2
 """Connections for the heartbeat and the main thread of a worker with threads."""
 EMBEDDED: Final = "embedded"
 """The name of the worker within the one web process."""
 
 
 def resize_pool(max_connections: int) -> None:
-    """Let this process open that many connections; it must not have opened one yet."""
+    """Let this process's pool, if it has one, open `max_connections`; it must not have opened any yet."""
     pool = connection.settings_dict["OPTIONS"].get("pool")
     if isinstance(pool, dict):
         pool["max_size"] = max_connections
 
 
 def most_connections() -> tuple[int, int]:
-    """Return how many connections web and the living workers may open together, and how many workers live.
+    """Return how many connections web processes and living workers may open, and how many workers live.
 
-    Only the web processes of one machine are known.
+    Only the web processes of one machine are counted, because others aren't known.
     """
     living = Worker.everywhere.filter(seen_at__gt=work_queue.database_now() - work_leases.ALIVE)
     workers = list(living.values_list("name", "connections"))
@@ -49,9 +50,9 @@ def connections_of_server() -> int:
 
 
 def slots_of(worker: Any) -> dict[str, int]:
-    """Return how many tasks of each queue this worker runs at once: by the settings, or by its `-c`.
+    """Return how many tasks of each of its queues a worker runs at once, by the settings or by its `-c`.
 
-    It never renders more videos at once than the machine has cores for.
+    A worker never renders more videos at once than the machine has cores for.
     """
     queues = {
         queue.name for queue in worker.app.amqp.queues.consume_from.values()
@@ -69,7 +70,7 @@ def connections_of(worker: Any) -> int:
         return OF_FORKED * (size + 1)
     has_dispatcher = "dispatch" in worker.app.amqp.queues.consume_from
     tasks = sum(slots_of(worker).values()) + (OF_DISPATCHER if has_dispatcher else 0)
-    return min(tasks, size) + BESIDE_TASKS
+    return min(tasks, size) + EXTRA_CONNECTIONS
 
 
 def forks(worker: Any) -> bool:

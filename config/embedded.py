@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 RESTART_SECONDS: Final = 1.0
+"""The pause before a crashed worker or Beat is started again."""
 POLL_SECONDS: Final = 0.02
+"""The pause between two checks whether tasks still run, while the worker stops."""
 
 
 class EmbeddedInstance:
-    """The worker and Beat of this process; starts once and stops once.
-
-    If one of them crashes, it is started again.
-    """
+    """The worker and Beat of this process, which start once and stop once; after a crash either starts again."""
 
     def __init__(self) -> None:
         self._is_stopping = threading.Event()
@@ -41,7 +40,7 @@ class EmbeddedInstance:
     def start(self) -> None:
         # Before this web process opens its first connection.
         database_connections.resize_pool(
-            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + database_connections.BESIDE_TASKS
+            settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + database_connections.EXTRA_CONNECTIONS
         )
         state.should_stop = None
         work_leases.start_worker()
@@ -51,7 +50,10 @@ class EmbeddedInstance:
             thread.start()
 
     def stop(self, *, within: float) -> bool:
-        """Let running tasks finish; False if one took longer: its row comes back when its lease runs out."""
+        """Begin no more tasks and let running ones finish; return False if one takes longer than `within` seconds.
+
+        The row of a longer task is due again when its lease runs out.
+        """
         deadline = monotonic() + within
         self._is_stopping.set()
         task_runner.stop()
@@ -70,7 +72,7 @@ class EmbeddedInstance:
         return is_idle and not any(thread.is_alive() for thread in self._threads)
 
     def _run_until_stopped(self, run: Callable[[], None]) -> None:
-        """Run the worker or Beat, again after each crash."""
+        """Run the worker or Beat, and again after each crash."""
         while not self._is_stopping.is_set():
             try:
                 run()

@@ -1,4 +1,4 @@
-"""Reads environment variables by type; a wrong value stops the start with a message."""
+"""Reads environment variables by type; each function raises `ImproperlyConfigured` for a wrong value."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _environment = environ.Env()
 def _missing(
     name: str, reason: str = "it has no default in this mode. docs/settings.md says what it is for."
 ) -> ImproperlyConfigured:
-    """Return the error for a variable that must be set."""
+    """Return the error for a variable that must be set, in development with how to set it."""
     message = f"{name} must be set: {reason}"
     if not ENV_FILE.exists() and _environment.ENVIRON.get("MODE") != "production":
         message += (
@@ -53,9 +53,10 @@ def _missing(
 
 
 def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
-    """Return what `reader` reads; it raises `ValueError`, `TypeError` or `KeyError` for a value that it can't read.
+    """Return what `reader` returns; `kind` says in errors what the value must be.
 
-    Raises `ImproperlyConfigured` with the variable's name, and `kind`, which says what its value must be.
+    Raises `ImproperlyConfigured` with the variable's name if the variable must be set, or if `reader` raises
+    `ValueError`, `TypeError` or `KeyError` because it can't read the value.
     """
     try:
         return reader()
@@ -67,7 +68,7 @@ def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
 
 
 def text(name: str, default: str | None = None) -> str:
-    """Return the value; without a default the variable must be set."""
+    """Return the value without white space at its ends, or `default`; without one the variable must be set."""
     value = _environment.ENVIRON.get(name, "").strip()
     if value:
         return str(value)
@@ -86,7 +87,7 @@ def one_of(name: str, choices: Sequence[str], default: str) -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return whether the value is 1, true, yes or on."""
+    """Return True for 1, true, yes or on, False for 0, false, no or off, and `default` for an empty value."""
     value = text(name, "").lower()
     if not value:
         return default
@@ -99,7 +100,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return the value as a whole number from `minimum` to `maximum`."""
+    """Return the value, which must be a whole number from `minimum` to `maximum`, or `default`."""
     value: int = _read_typed(name, "a whole number", lambda: int(text(name, str(default))))
     if value < minimum or (maximum is not None and value > maximum):
         range_text = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
@@ -109,7 +110,7 @@ def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | No
 
 
 def comma_list(name: str, default: Sequence[str] = ()) -> list[str]:
-    """Return the members of a comma-separated list; empty members are dropped."""
+    """Return the members of a comma-separated list without empty ones, or `default` for an empty value."""
     value = text(name, "")
     if not value:
         return list(default)
@@ -140,7 +141,7 @@ def database(name: str) -> dict[str, object]:
 
 
 def web_address(name: str, default: str | None = None) -> str:
-    """Return an http or https address without a path, so that paths can be appended."""
+    """Return an http or https address without path and query, so that paths can be appended."""
     value = text(name, default).rstrip("/")
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
@@ -150,7 +151,7 @@ def web_address(name: str, default: str | None = None) -> str:
 
 
 def redis_address(name: str) -> str:
-    """Return a Redis address; empty if none is set."""
+    """Return a Redis address, or an empty text if none is set."""
     value = text(name, "")
     if value and urlsplit(value).scheme not in {"redis", "rediss"}:
         message = f"{name} must be a redis:// or rediss:// address; leave it out for the embedded mode."
@@ -159,7 +160,7 @@ def redis_address(name: str) -> str:
 
 
 def sealing_keys(name: str) -> list[str]:
-    """Return `id:key` pairs, each key as `Fernet.generate_key()` makes it."""
+    """Return the `id:key` pairs, at least one, each key as `Fernet.generate_key()` makes it."""
     keys = comma_list(name)
     if not keys:
         raise _missing(

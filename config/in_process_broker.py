@@ -1,7 +1,8 @@
-"""Celery's in-process transport for the embedded mode, without a server and without polling.
+"""Transports Celery's messages within one process, for the embedded mode, without a server.
 
-A consumer sleeps until a message is put, acknowledged or rejected; Kombu's own memory transport polls once a
-second instead. Nothing outlives the process, which is safe because the rows are the queue.
+A consumer is woken at once when a message is put, acknowledged or rejected, while Kombu's own memory transport
+only polls once a second; without a wake it still looks each second. Nothing outlives the process, which is safe
+because the rows are the queue.
 """
 
 from __future__ import annotations
@@ -14,32 +15,44 @@ from typing import Any, Final
 from kombu.transport import TRANSPORT_ALIASES, memory
 
 LONGEST_SLEEP_SECONDS: Final = 1.0
+"""The longest time for which a consumer sleeps before it looks for messages again, even if nothing woke it."""
+
+
+class _ActivityState:
+    """The number of wakes, and whether consumers may sleep, which they mustn't while the worker stops."""
+
+    count = 0
+    allows_waits = True
+
 
 _activity: Final = threading.Condition()
-_activity_state: Final[dict[str, int]] = {"count": 0, "waits": True}
+_activity_state: Final = _ActivityState()
 
 
 def _wake_consumers() -> None:
     """Wake every consumer that sleeps."""
     with _activity:
-        _activity_state["count"] += 1
+        _activity_state.count += 1
         _activity.notify_all()
 
 
 def allow_waits(*, is_allowed: bool) -> None:
-    """Allow consumers to sleep, or have them return at once if nothing came: a worker that stops waits twice."""
-    _activity_state["waits"] = is_allowed
+    """Allow consumers to sleep, or have them return at once if no message is there.
+
+    Otherwise a worker that is stopping would wait two time-outs more.
+    """
+    _activity_state.allows_waits = is_allowed
     _wake_consumers()
 
 
-def waiting(queue: str) -> int:
-    """Return how many messages of the queue nobody has taken yet."""
+def count_waiting(queue: str) -> int:
+    """Return how many messages of the queue no consumer has taken yet, or 0 for an unknown queue."""
     messages = memory.Channel.queues.get(queue)
     return messages.qsize() if messages is not None else 0
 
 
 class Channel(memory.Channel):
-    """Wakes the consumers after everything that may let one of them go on."""
+    """Wakes the consumers after each step that may let one of them continue."""
 
     def _put(self, *args: Any, **kwargs: Any) -> None:
         super()._put(*args, **kwargs)
@@ -49,7 +62,7 @@ class Channel(memory.Channel):
         super()._put_fanout(*args, **kwargs)
         _wake_consumers()
 
-    # An acknowledged message frees a place in the prefetch window, so a waiting message may become deliverable.
+    # An acknowledged message makes room in the prefetch window, so a waiting message may become deliverable.
     def basic_ack(self, *args: Any, **kwargs: Any) -> None:
         super().basic_ack(*args, **kwargs)
         _wake_consumers()
@@ -60,26 +73,26 @@ class Channel(memory.Channel):
 
 
 class Transport(memory.Transport):
-    """The transport `inproc://`."""
+    """Kombu's transport for `inproc://` addresses."""
 
     Channel = Channel
     driver_name = "inproc"
 
     def drain_events(self, connection: Any, timeout: float | None = None, **_kwargs: Any) -> None:
-        """Deliver one message. Raises `TimeoutError` if none came within `timeout` seconds."""
+        """Deliver one message. Raises `TimeoutError` after `timeout` seconds, or at once if waits aren't allowed."""
         del connection
         deadline = None if timeout is None else monotonic() + timeout
         while True:
             # Read before looking for a message, so that one put between looking and sleeping ends the sleep at once.
-            count_before = _activity_state["count"]
+            count_before = _activity_state.count
             try:
                 self.cycle.get(self._deliver, timeout=timeout)  # type: ignore[union-attr]  # set when it connects
             except Empty:
                 seconds_left = LONGEST_SLEEP_SECONDS if deadline is None else deadline - monotonic()
-                if seconds_left <= 0 or not _activity_state["waits"]:
+                if seconds_left <= 0 or not _activity_state.allows_waits:
                     raise TimeoutError from None
                 with _activity:
-                    if _activity_state["count"] == count_before:
+                    if _activity_state.count == count_before:
                         _activity.wait(min(seconds_left, LONGEST_SLEEP_SECONDS))
             else:
                 return

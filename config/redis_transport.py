@@ -1,8 +1,8 @@
-"""Celery's transport over Redis, with one client per connection pool.
+"""Transports Celery's messages over Redis, with one client per connection pool.
 
-Kombu makes a client for each message sent and for each acknowledged, which takes as long as a command: about
-a tenth of the work of a worker with threads under load. A client holds nothing but its pool, and threads may
-share it.
+Kombu creates a client for each message that is sent or acknowledged, which takes as long as a command, and about
+a tenth of the work of a worker with threads under load. A client holds nothing but its pool, so threads may share
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 
 
 class Channel(redis.Channel):
-    """Creates a new client only when the pool is another one: after the connection was lost."""
+    """Creates a new client only if the pool is another one, as after the connection was lost."""
 
     _client_of_pool: tuple[Any, Any] | None = None
 
@@ -26,6 +26,8 @@ class Channel(redis.Channel):
 
 
 class Transport(redis.Transport):
+    """Kombu's transport for Redis, with the channel above."""
+
     Channel = Channel
 
 

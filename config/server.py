@@ -1,4 +1,4 @@
-"""Runs the project under gunicorn, in both modes."""
+"""Runs the project under gunicorn, in the embedded mode and with separate workers."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ if TYPE_CHECKING:
     from gunicorn.config import Config
 
 GRACE_SECONDS: Final = 30
+"""The time for requests under way after a SIGTERM, before the arbiter kills their worker."""
 DRAIN_SECONDS: Final = 20.0
-"""How long running tasks may take after a SIGTERM; less than the arbiter's grace period."""
+"""The time for an embedded worker's running tasks after a SIGTERM; less than `GRACE_SECONDS`."""
 INTERRUPTED_DRAIN_SECONDS: Final = 3.0
-"""The same after Ctrl-C, when a person waits. A row that takes longer comes back when its lease runs out."""
+"""The time for those tasks after Ctrl-C, when a person waits; rows of longer ones are due again by their leases."""
 INTERRUPTED_REQUEST_SECONDS: Final = 2
-"""How long requests under way may take after Ctrl-C."""
+"""The time for requests under way after Ctrl-C."""
 PORT_FREED_SECONDS: Final = 4.0
-"""How long the port may stay taken by a worker that only notices by polling that its arbiter was killed."""
+"""The time for which a worker that notices only by polling that its arbiter died may keep the port."""
 PR_SET_PDEATHSIG: Final = 1
+"""Linux's `prctl` option for the signal that a process gets when its parent dies."""
 
 
 class ProjectLogger(Logger):
-    """Sends gunicorn's own lines where all others go, and only those that an operator must know."""
+    """Sends gunicorn's own log lines to the service's log, from warnings upwards."""
 
     def setup(self, cfg: Config) -> None:
         super().setup(cfg)
@@ -61,7 +63,7 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         "worker_connections": limits.CONNECTIONS,
         "timeout": 60,
         "graceful_timeout": GRACE_SECONDS,
-        # Longer than a proxy keeps them: else it may send a request on one that is closing, and answer 502.
+        # Longer than a proxy keeps a connection: else it may send a request on one that is closing, and answer 502.
         "keepalive": 20,
         # In memory if possible: a slow disk must not make a worker look dead.
         "worker_tmp_dir": "/dev/shm" if os.path.isdir("/dev/shm") else None,  # noqa: PTH112, S108
@@ -76,7 +78,10 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
 
 
 def wait_for_port(host: str, port: int) -> None:
-    """Return when the port is free. Raises `OSError` if somebody else keeps it."""
+    """Return when the port is free.
+
+    Raises `OSError` if it stays taken for `PORT_FREED_SECONDS`, or can't be listened at for another reason.
+    """
     deadline = monotonic() + PORT_FREED_SECONDS
     while True:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -92,10 +97,10 @@ def wait_for_port(host: str, port: int) -> None:
 
 
 def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
-    """Have the kernel kill this worker with its arbiter; outside Linux gunicorn's polling must do.
+    """Have the kernel kill this worker with its arbiter; outside Linux only gunicorn's polling ends it.
 
-    gunicorn's own way keeps the port until every request in flight is answered, so that what starts in the
-    dead arbiter's place finds the port taken. Rows being worked on come back when their lease runs out.
+    gunicorn's own way keeps the port until every request in flight is answered, so that an arbiter that starts
+    in the dead one's place finds the port taken. Rows in work are due again when their leases run out.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -106,12 +111,12 @@ def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
 
 
 def after_request(_worker: Any, _request: Any, _environ: Any, _response: Any) -> None:
-    """Do what each process does about once a second, such as to write its counters."""
+    """Call the functions that each process calls about once a second, such as the one that writes counters."""
     task_runner.do_every_second()
 
 
 def write_last_counters(_arbiter: Any, _worker: Any) -> None:
-    """Write what a web process has counted since it last did."""
+    """Write the counters that a web process has counted since it last wrote them."""
     metric_counters.write_counters()
 
 
@@ -121,9 +126,9 @@ class ThreadsWorker(ConnectionsWorker):
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         """Leave through the loop, as after SIGTERM, with less time for the requests under way.
 
-        gunicorn's own handler shuts the thread pool down from within the signal. If the signal comes while
-        the loop hands a request to that pool, it waits for a lock that the interrupted frame holds, until the
-        arbiter kills the worker.
+        gunicorn's own handler shuts the thread pool down inside of the signal handler. If the signal comes while
+        the loop hands a request to that pool, the handler waits for a lock that the interrupted frame holds, until
+        the arbiter kills the worker.
         """
         self.cfg.set("graceful_timeout", INTERRUPTED_REQUEST_SECONDS)
         if self.alive:
@@ -132,7 +137,7 @@ class ThreadsWorker(ConnectionsWorker):
 
 
 class EmbeddedServer(BaseApplication):
-    """One web process with the worker in it; the arbiter restarts it within a second when it dies."""
+    """A server of one web process with the worker in it; the arbiter restarts a dead process within a second."""
 
     def __init__(self, *, host: str) -> None:
         self._host = host

@@ -1,6 +1,6 @@
-"""Every setting, grouped by subject, read from the environment once.
+"""Reads every setting from the environment once, grouped by subject.
 
-`docs/settings.md` lists them for operators; a test fails when one is missing there.
+`docs/settings.md` lists them for operators; a test fails if one is missing there.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "accounts.pages.context_processors.frame",
-            ],
+            ]
         },
-    },
+    }
 ]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -142,7 +142,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
         "form-action": ["'self'"],
         "base-uri": ["'self'"],
-    },
+    }
 }
 FORM_RENDERER = "accounts.pages.form_renderer.PageRenderer"
 CSRF_FAILURE_VIEW = "accounts.pages.landing.csrf_failure"
@@ -382,11 +382,11 @@ SOURCE_ENVIRONMENT: dict[str, str] = {
     # The browser that runs the JavaScript of scraped pages; empty for what is on the path.
     "CHROMIUM_PATH": env.text("CHROMIUM_PATH", ""),
 }
-"""The operator's settings for kinds of sources, by the names in their `environment`; a missing one has the kind's default."""
+"""The operator's settings for kinds of sources, by their `environment`'s names; kinds have defaults for others."""
 
 VOICE_ENVIRONMENT: dict[str, str] = {
     # The path of a text-to-speech program; if empty, the system voice is used.
-    "VOICE_TOOL": env.text("VOICE_TOOL", ""),
+    "VOICE_TOOL": env.text("VOICE_TOOL", "")
 }
 """The operator's settings for voices, by the names in their `environment`."""
 
@@ -415,7 +415,7 @@ MODEL_DAILY_CAP_USD = env.whole_number("MODEL_DAILY_CAP_USD", 0)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.access.authentication.BearerToken"],
-    # In the order of the contract: token, whitelist, rate, route, scope.
+    # In the order that `docs/api/README.md` promises: token, whitelist, rate, route, scope.
     "DEFAULT_PERMISSION_CLASSES": [
         "accounts.access.permissions.HasToken",
         "accounts.access.permissions.WorkspaceIsWhitelisted",

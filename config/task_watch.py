@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 OVERDUE_SECONDS: Final = 30.0
-"""How long after its row's lease a running task is reported to the operator."""
+"""The time without a lease after which a running task is reported to the operator."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,19 @@ class RunningTask:
     subject: UUID
     token: int
     seconds: float
+    """The time for which it has run."""
 
 
 class TaskWatch:
-    """The watch of one worker; it is given all running tasks every few seconds."""
+    """The watch of one worker, whose heartbeat calls `check` every few seconds."""
 
     def __init__(self) -> None:
         self._without_lease: dict[tuple[UUID, int], float] = {}
-        """Since when each task has had no lease, by the monotonic clock."""
+        """Since when each task has had no lease, in seconds of the monotonic clock."""
         self._reported: set[tuple[UUID, int]] = set()
 
-    def look(self, running: Collection[RunningTask]) -> None:
-        """End leases without a task, and report tasks without a lease."""
+    def check(self, running: Collection[RunningTask]) -> None:
+        """End leases without a task, and report tasks that have had no lease for too long."""
         work_leases.end_lost({(task.subject, task.token) for task in running}, now=work_queue.database_now())
         for task in running:
             self._check_lease(task)
@@ -50,7 +51,7 @@ class TaskWatch:
         }
 
     def _check_lease(self, task: RunningTask) -> None:
-        """Report the task if it has run without its lease for `OVERDUE_SECONDS`."""
+        """Report a `RowJob`'s task, once, if it has run without its lease for `OVERDUE_SECONDS`."""
         job, key = jobs.jobs()[task.name], (task.subject, task.token)
         if not isinstance(job, jobs.RowJob) or task.seconds < job.lease.total_seconds():
             return

@@ -1,4 +1,4 @@
-"""The root URLs; each app's `pages/urls.py` and `api/urls.py` lists what it serves."""
+"""Lists the root URLs; each app's `pages/urls.py` and `api/urls.py` lists those of the app."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -31,7 +31,7 @@ _brand_mark_url = lazy(static, str)("brand/mark.svg")
 admin.site.login = operators_log_in  # type: ignore[method-assign]
 unregister_log_in_models()
 
-# `secrets.token_urlsafe` of 16 and of 24 bytes: unguessable, so whoever has the address is authorized.
+# `secrets.token_urlsafe` of 16 and of 24 bytes, which can't be guessed: having the address is the permission.
 SECRET_22 = r"[A-Za-z0-9_-]{22}"
 TOKEN_32 = r"[A-Za-z0-9_-]{32}"
 # Digits and small letters, as `pipeline/outlets/short_links.py` draws them.

@@ -1,4 +1,4 @@
-"""Keeps when the newest web process started, in memory that all web processes share."""
+"""Keeps the time at which the newest web process started, in memory that all web processes share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOMENT.pack_into(_shared, 0, time.time())
 
 
 def note(_arbiter: Any = None, _worker: Any = None) -> None:
-    """Note a start; gunicorn's arbiter calls it before each fork."""
+    """Note that a web process starts now; gunicorn's arbiter calls it before each fork."""
     _MOMENT.pack_into(_shared, 0, time.time())
 
 
 def newest() -> float:
-    """Return the start as seconds since the epoch."""
+    """Return the start of the newest web process in seconds since the epoch."""
     (moment,) = _MOMENT.unpack_from(_shared, 0)
     return float(moment)

@@ -1,4 +1,4 @@
-"""The WSGI application."""
+"""Creates the WSGI application."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The pipeline app."""
+"""Configures the pipeline app."""
 
 from django.apps import AppConfig
 
@@ -11,6 +11,6 @@ class PipelineConfig(AppConfig):
     name = "pipeline"
 
     def ready(self) -> None:
-        """Keep the platforms' secrets out of the logs."""
+        """Register the platforms' secret addresses and keys, so that logs leave them out."""
         for platform in plugins.every("platforms", Platform):
             logs.add_secrets(addresses=platform.secret_addresses, keys=platform.secret_keys)

@@ -1,6 +1,6 @@
-"""The outbox: events, written in the transaction of the change that they report and read without gaps.
+"""Writes events to the outbox in the transaction of the change that they report, and hands them to readers.
 
-Their readers are jobs of other apps: `webhooks/tasks.py` fans them out, `analytics/tasks.py` counts them.
+The readers are jobs of other apps: `webhooks/tasks.py` fans events out, `analytics/tasks.py` counts them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode, uuid7
 from config.core.middleware import request_id
 from pipeline.limits import EVENT_BYTES
@@ -41,15 +41,16 @@ TYPES: Final[Mapping[str, bool]] = {
     "outlet.needs_reconnect": False,
     "published.overdue": False,
 }
-"""Every type, and whether endpoints get it by default."""
+"""Every type of event; the value is `True` if endpoints get it by default."""
 
 LONG_FIELDS: Final = ("body", "content", "claims", "checks", "metadata", "provenance", "overrides")
-"""The fields left out when a body would be too large, in this order; then whichever is longest."""
+"""The fields left out of a body that is too large, in this order; then the longest ones are left out."""
 KEPT_FIELDS: Final = frozenset({"id", "status", "version", "test", "code", "truncated"})
+"""The fields that are never left out."""
 
 
 _served_workspaces: Final[set[UUID]] = set()
-"""Workspaces for which this process has dispatched events since the last round began."""
+"""The workspaces whose events this process has dispatched in the present round; see `_next_to_dispatch`."""
 
 
 class OutsideTransaction(RuntimeError):
@@ -59,7 +60,7 @@ class OutsideTransaction(RuntimeError):
 def record(event_type: str, *, workspace_id: UUID, **facts: Any) -> Event:
     """Write an event as `compose` makes it, in the transaction of its change.
 
-    Raises `OutsideTransaction` outside of one.
+    Raises `OutsideTransaction` if there is no transaction, and `LookupError` if the type is unknown.
     """
     event = compose(event_type, workspace_id=workspace_id, **facts)
     write([event])
@@ -69,7 +70,7 @@ def record(event_type: str, *, workspace_id: UUID, **facts: Any) -> Event:
 def write(new_events: Sequence[Event]) -> None:
     """Write composed events with one statement, in the transaction of their changes.
 
-    Raises `OutsideTransaction` outside of one.
+    Raises `OutsideTransaction` if there is no transaction.
     """
     if not connection.in_atomic_block:
         message = f"{', '.join(sorted({event.type for event in new_events}))} must be recorded in the transaction of its change."
@@ -97,7 +98,8 @@ def compose(
     """Return an event that isn't written yet.
 
     `data` is the content of the event's envelope; the bytes that will be signed are made here, once.
-    `request` is the id of the request that caused it, by default the one that this thread works on.
+    `request` is the id of the request that caused the event, by default the present one. Raises `LookupError`
+    if the type is unknown.
     """
     if event_type not in TYPES:
         raise LookupError(event_type)
@@ -122,11 +124,14 @@ def compose(
 def envelope(
     event_id: UUID, event_type: str, workspace_id: UUID, data: Mapping[str, Any], now: datetime
 ) -> bytes:
-    """Return the exact bytes of an event; long fields are left out and named in `truncated`."""
+    """Return the exact bytes of an event.
+
+    If there would be more than `EVENT_BYTES`, long fields are left out and named in `truncated`.
+    """
     content: dict[str, Any] = {
         "id": encode("evt", event_id),
         "type": event_type,
-        "timestamp": as_z(now),
+        "timestamp": format_utc(now),
         "workspace": encode("ws", workspace_id),
         "data": dict(data),
     }
@@ -146,7 +151,7 @@ def envelope(
 
 
 def _without_field(resource: Any, field: str) -> Any:
-    """Return the resource without the field, which its `truncated` names."""
+    """Return the resource without the field, and with its name in `truncated`."""
     if not isinstance(resource, dict) or field not in resource:
         return resource
     remaining = {key: value for key, value in resource.items() if key != field}
@@ -154,7 +159,7 @@ def _without_field(resource: Any, field: str) -> Any:
 
 
 def _longest_field(data: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the resource and field that take most space, for many small ones that are too long together."""
+    """Return the names of the resource and of its field that take most space, except `KEPT_FIELDS`."""
     sizes = {
         (name, field): len(dump(value))
         for name, resource in data.items()
@@ -168,22 +173,23 @@ def _longest_field(data: Mapping[str, Any]) -> tuple[str, str]:
 def dispatch_batch(
     write_deliveries: Callable[[Sequence[Event]], None], *, limit: int = 50, now: datetime | None = None
 ) -> int:
-    """Give the next events their positions and hand them on, in one transaction; return how many.
+    """Give the next events their positions and pass them to `write_deliveries`, in one transaction.
 
-    A workspace's position row is the lock: two dispatchers can't give the same position, and a position is
-    given only to what is committed, so that a reader by position never finds a gap filled later.
+    Returns their number. If another dispatcher took all of them, it returns 1 if more events wait, so that the
+    caller tries again. A workspace's position row is the lock, so that two dispatchers can't give the same
+    position. Only committed events get one, so that a reader by position never finds a gap filled later.
     """
     waiting = _next_to_dispatch(limit)
     if not waiting:
         return 0
     with transaction.atomic():
         positions = _locked_positions(sorted(set(waiting.values())))
-        # Without the bodies, which the sender of each event reads.
+        # The bodies aren't read here, because the sender of each event reads them.
         undispatched = Event.everywhere.filter(pk__in=list(waiting), dispatched_at__isnull=True).defer("body")
         events = list(undispatched.order_by("id"))
         crash_point("fan_out.claimed")
         if not events:
-            # Another dispatcher held the locks and handled these; there may be more.
+            # Another dispatcher held the locks and dispatched these events; others may wait.
             return 1 if _undispatched().exists() else 0
         now = now or utc_now()
         for event in events:
@@ -207,7 +213,7 @@ def dispatch_batch(
 def _locked_positions(workspace_ids: Sequence[UUID]) -> dict[UUID, int]:
     """Lock each workspace's position row and return its last position.
 
-    They are locked in one order, so that two dispatchers can't deadlock.
+    A missing row is created. The rows are locked in one order, so that two dispatchers can't deadlock.
     """
 
     def lock(ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -244,11 +250,12 @@ def _undispatched() -> QuerySet[Event]:
 
 
 def _next_to_dispatch(limit: int) -> dict[UUID, UUID]:
-    """Return the next events, each with its workspace.
+    """Return the ids of the next events, at most `limit`, each with the id of its workspace.
 
-    The workspaces take turns; otherwise one's single event would wait for all that another had before it.
+    Workspaces that were served in this round wait until no others have events. Otherwise a single event of
+    one workspace would wait for all earlier events of another.
     """
-    # In the order of ids, which only the index of undispatched events provides.
+    # Only the index of undispatched events provides this order.
     waiting = _undispatched().order_by("id").values_list("id", "workspace_id")
     workspaces_by_event = dict(waiting.exclude(workspace_id__in=list(_served_workspaces))[:limit])
     if not workspaces_by_event and _served_workspaces:
@@ -261,7 +268,10 @@ def _next_to_dispatch(limit: int) -> dict[UUID, UUID]:
 def count_batch(
     write: Callable[[Sequence[Event]], None], *, limit: int = 200, now: datetime | None = None
 ) -> int:
-    """Hand the next uncounted events to the counter and mark them, in one transaction; return how many."""
+    """Mark the next uncounted events, and pass the `published.…` ones to `write`, in one transaction.
+
+    Returns the number of marked events; events that another counter has locked are left to it.
+    """
     with transaction.atomic():
         waiting: QuerySet[Event] = Event.everywhere.filter(counted_at__isnull=True).order_by("id")
         if connection.vendor == "postgresql":

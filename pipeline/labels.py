@@ -1,6 +1,6 @@
-"""The badge of each status by model: tone, icon and label.
+"""Defines the badges of statuses, by model, and the labels of other values that pages show.
 
-Labels are those of the choices where no page needs others.
+A badge has the label of the model's choice, unless pages need another one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Badge(NamedTuple):
 
 
 class HealthBadge(NamedTuple):
-    """A badge with a sentence that says what is the case or what to do."""
+    """A badge with a sentence about the reason, or about what to do."""
 
     tone: str
     icon: str
@@ -55,7 +55,7 @@ class HealthBadge(NamedTuple):
 def _badges(
     choices: type[TextChoices], tones: Mapping[str, str], icons: Mapping[str, str] | None = None
 ) -> Mapping[str, Badge]:
-    """Return a badge for each choice."""
+    """Return a badge for each choice; a choice without an icon has an empty one."""
     return {value: Badge(tones[value], (icons or {}).get(value, ""), text) for value, text in choices.choices}
 
 
@@ -78,7 +78,7 @@ FORMATS: Final[Mapping[str, _StrPromise]] = {
     "newsletter_issue": gettext_lazy("One story as a mail with a subject and a link"),
     "newsletter_digest": gettext_lazy("Three to seven stories in one mail"),
 }
-"""What each engine makes, in one line, by its kind; an installed plug-in's engine has none."""
+"""One line about the content that an engine makes, by its kind; engines of installed plug-ins have none."""
 
 # --- Generated items -------------------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ ANGLES: Final[Mapping[str, _StrPromise]] = {
     "warning": gettext_lazy("warning"),
 }
 SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
-"""Statuses of an item whose outlets may be at different points."""
+"""Statuses of an item that may be published on some of its outlets and not yet on others."""
 GENERATED_ITEMS: Final = _badges(
     GeneratedItemStatus,
     {
@@ -125,13 +125,13 @@ GENERATED_ITEMS: Final = _badges(
 TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("To review"))
 HELD: Final = Badge("warn", "circle-pause", gettext_lazy("On hold"))
 APPROVED: Final = Badge("good", "check", gettext_lazy("Approved"))
-"""The badges of ready items, by whether somebody has decided on them."""
+"""The badges of ready items: without a decision, on hold, and approved."""
 EDITED_SINCE: Final = Badge("warn", "pencil", gettext_lazy("Edited since approval"))
-"""Replaces `APPROVED` where an item is about to be scheduled: nobody has approved its newest revision."""
+"""Replaces `APPROVED` if an item is about to be scheduled and its newest revision isn't approved."""
 
 
 def of_status(status: str, *, is_approved: bool, is_held: bool) -> Badge:
-    """Return the badge of an item's status; a ready item is on hold, approved or to review."""
+    """Return the badge of an item's status; that of a ready item is on hold, approved or to review."""
     if status != GeneratedItemStatus.READY:
         return GENERATED_ITEMS[status]
     return HELD if is_held else APPROVED if is_approved else TO_REVIEW
@@ -145,13 +145,16 @@ def of_item(item: GeneratedItem) -> Badge:
 
 
 def of_promise(item: GeneratedItem) -> Badge:
-    """Return the badge of an item about to be scheduled: an approval of an earlier revision doesn't count."""
+    """Return the badge of an item that is about to be scheduled: only its newest revision's approval counts."""
     is_edited_since = item.is_approved and not item.is_approved_as_it_is
     return EDITED_SINCE if is_edited_since else of_item(item)
 
 
 def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
-    """Return the badge of an item by how far its outlets are (`publications.spread_of`), or `badge`."""
+    """Return the badge of an item whose outlets differ, or `badge`.
+
+    `spread` is the number of its publications by status, from `publications.spread_of`.
+    """
     published_count, count = spread.get("published", 0), sum(spread.values())
     needs_action = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
     if status in SPREADING and 0 < published_count < count:
@@ -160,11 +163,8 @@ def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
             tone, icon, _("Published to %(out)d of %(count)d") % {"out": published_count, "count": count}
         )
     if status == GeneratedItemStatus.PUBLISHING and not spread.get("publishing") and needs_action:
-        return Badge(
-            "warn",
-            "circle-alert",
-            _("Post manually") if spread.get("by_hand") else _("Outcome unknown"),
-        )
+        label = _("Post manually") if spread.get("by_hand") else _("Outcome unknown")
+        return Badge("warn", "circle-alert", label)
     return badge
 
 
@@ -187,7 +187,7 @@ FLAGS: Final[Mapping[str, _StrPromise]] = {
         "again."
     ),
 }
-"""What to do about a published item whose source has changed, by the reason's code."""
+"""The advice about a published item whose source has changed, by the reason's code."""
 HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
     "approval_stale": gettext_lazy("Edited after approval. Approve to publish."),
     "source_changed": gettext_lazy("Source changed. Approve to publish."),
@@ -196,7 +196,7 @@ HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
         "Possible prompt injection in the source. Check it, then approve."
     ),
 }
-"""The same for the list of what publishes when a workspace's hold ends."""
+"""`HOLDS` for the list of publications that are sent when a workspace's hold ends."""
 BUCKET_ICONS: Final[Mapping[str, str]] = {bucket: traits.icon for bucket, traits in TRAITS.items()}
 BUCKETS: Final[Mapping[str, _StrPromise]] = {
     bucket: gettext_lazy(traits.plural) for bucket, traits in TRAITS.items()
@@ -208,7 +208,7 @@ STAGES: Final[Mapping[str, _StrPromise]] = {
     GenerationStage.RENDER: gettext_lazy("Rendering"),
     GenerationStage.WRITE: gettext_lazy("Assembling"),
 }
-"""What a run is doing, by its stage."""
+"""The label of a run, by its stage."""
 CHECKS: Final[Mapping[str, _StrPromise]] = {
     "numbers": gettext_lazy("Numbers"),
     "quotations": gettext_lazy("Quotations"),
@@ -270,21 +270,21 @@ CALENDAR: Final[Mapping[str, Badge]] = {
     "held": Badge("warn", "", gettext_lazy("On hold")),
     "late": Badge("warn", "", gettext_lazy("Late")),
 }
-"""Publications in the calendar, whose cards are narrow."""
+"""The badges of publications in the calendar, whose cards are narrow."""
 AT_RELEASE: Final[Mapping[str, Badge]] = {
     "publishes": Badge("info", "", gettext_lazy("Publishes now")),
     "waits": Badge("", "", gettext_lazy("At its time")),
     "next_slot": Badge("warn", "", gettext_lazy("Moves to next slot")),
     "held": Badge("warn", "", gettext_lazy("Stays unpublished")),
 }
-"""What the end of a workspace's hold does with a publication, by `ComingPublication.what`."""
+"""The effect of the end of a workspace's hold on a publication, by `ComingPublication.what`."""
 FAILURE_CLASSES: Final[Mapping[str, Badge]] = {
     "retry": Badge("warn", "", gettext_lazy("Retrying")),
     "account": Badge("bad", "", gettext_lazy("Account")),
     "content": Badge("bad", "", gettext_lazy("Content")),
     "unknown": Badge("warn", "", gettext_lazy("Unknown")),
 }
-"""Whose fault a failure is, by its `class`."""
+"""The badge of a failure, by its `class`."""
 
 # --- The rest --------------------------------------------------------------------------------------------------------
 
@@ -345,22 +345,22 @@ DASHBOARD: Final[Mapping[str, Badge]] = {
     "failing": Badge("warn", "", gettext_lazy("Failing")),
     "gone": Badge("bad", "", gettext_lazy("Gone")),
 }
-"""The badges of the first page for all models; statuses that need none, as the heading says it, are missing."""
+"""The badges of the first page, for all models; a status that the heading names already has none."""
 
 
 def origin_of(source_name: str, external_id: str, *, is_push: bool) -> str:
-    """Return where a raw item came from: its source's name, or how a person gave it at Create."""
+    """Return the name of a raw item's source, or the way in which a person made it at Create."""
     if not is_push or not external_id.startswith(PASTED_PREFIX):
         return source_name
     return str(_("Uploaded") if external_id.startswith(UPLOADED_PREFIX) else _("Pasted"))
 
 
 def origin_of_row(row: Mapping[str, Any]) -> str:
-    """Return the same for an item's row with these columns; empty for an item without a source."""
+    """Return `origin_of` for a row of items with these columns; empty if the item has no source."""
     external_id, is_push = row["raw_item__external_id"] or "", bool(row["source__is_push"])
     return origin_of(row["source__name"] or "", external_id, is_push=is_push)
 
 
 def source_name_of(name: str, *, is_push: bool) -> str:
-    """Return the name of a source; the push source's also says that it has what people give at Create."""
+    """Return the name of a source; the push source, which also serves Create, has a fixed name."""
     return str(_("Create and API")) if is_push else name

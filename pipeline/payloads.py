@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.ids import encode, encode_or_none
 from pipeline.grounding import find_in_draft
 from pipeline.models import GeneratedItemStatus
@@ -73,7 +73,7 @@ def source(row: Mapping[str, Any]) -> dict[str, Any]:
     is_polled = row["status"] in POLLED_SOURCES
     # A brand lane isn't polled; its next slot is shown instead.
     next_at = row["wake_at"] or (row["due_at"] if row["type"] == "brand" else None)
-    next_poll_at = as_z_or_none(next_at) if is_polled else None
+    next_poll_at = format_utc_or_none(next_at) if is_polled else None
     return {
         "id": encode("src", row["id"]),
         "name": row["name"],
@@ -91,22 +91,22 @@ def source(row: Mapping[str, Any]) -> dict[str, Any]:
         "max_age_days": row["max_age_days"],
         "max_burst": row["max_burst"],
         "inbound_url": f"{settings.PUBLIC_URL}/hooks/{inbound}" if inbound else None,
-        "last_polled_at": as_z_or_none(row["last_polled_at"]),
+        "last_polled_at": format_utc_or_none(row["last_polled_at"]),
         "next_poll_at": next_poll_at,
         "health": {
-            "last_success_at": as_z_or_none(row["last_polled_at"]),
-            "last_new_at": as_z_or_none(row["last_new_at"]),
+            "last_success_at": format_utc_or_none(row["last_polled_at"]),
+            "last_new_at": format_utc_or_none(row["last_new_at"]),
             "next_poll_at": next_poll_at,
             "interval_minutes": _interval_minutes(row),
             "consecutive_failures": row["failures"],
-            "failing_since": as_z_or_none(row["failing_since"]),
+            "failing_since": format_utc_or_none(row["failing_since"]),
             "error": row["last_error"],
             "notes": row["notes"] or [],
         },
         "test": row["test"],
         "version": row["version"],
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -141,14 +141,14 @@ def source_entry(row: Mapping[str, Any]) -> dict[str, Any]:
         "external_id": row["external_id"] or None,
         "url": row["url"] or None,
         "title": row["title"],
-        "published_at": as_z_or_none(row["published_at"]),
+        "published_at": format_utc_or_none(row["published_at"]),
         "decision": row["decision"],
         "decided_by": row["decided_by"],
         "code": row["code"],
         "message": row["message"],
         "raw_item": encode_or_none("raw", row["raw_item_id"]),
-        "first_seen_at": as_z(row["first_seen_at"]),
-        "decided_at": as_z(row["decided_at"]),
+        "first_seen_at": format_utc(row["first_seen_at"]),
+        "decided_at": format_utc(row["decided_at"]),
     }
 
 
@@ -157,7 +157,7 @@ def brand_slot(slot: BrandSlot, picks: Iterable[BrandPick]) -> dict[str, Any]:
         "id": encode("slt", slot.pk),
         "source": encode("src", slot.source_id),
         "status": slot.status,
-        "due_at": as_z_or_none(slot.due_at),
+        "due_at": format_utc_or_none(slot.due_at),
         "eligible": slot.eligible,
         "note": slot.note,
         "picks": [
@@ -169,12 +169,12 @@ def brand_slot(slot: BrandSlot, picks: Iterable[BrandPick]) -> dict[str, Any]:
                 "reason": pick.reason,
                 "discarded": pick.words or None,
                 "generated_item": encode_or_none("gen", pick.item_id),
-                "decided_at": as_z_or_none(pick.decided_at),
+                "decided_at": format_utc_or_none(pick.decided_at),
             }
             for pick in picks
         ],
-        "created_at": as_z(slot.created_at),
-        "ended_at": as_z_or_none(slot.ended_at),
+        "created_at": format_utc(slot.created_at),
+        "ended_at": format_utc_or_none(slot.ended_at),
     }
 
 
@@ -225,7 +225,7 @@ def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -
         "language": row["language"] or None,
         "language_guessed": row["language_guessed"],
         "author": row["author"] or None,
-        "published_at": as_z_or_none(row["published_at"]),
+        "published_at": format_utc_or_none(row["published_at"]),
         "media": row["media"],
         "metadata": row["metadata"],
         "engines": row["engines"],
@@ -233,11 +233,11 @@ def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -
         "outcomes": list(outcomes),
         "persona": encode_or_none("per", row["persona_id"]),
         "near_duplicate": row["near_duplicate"],
-        "withdrawn_at": as_z_or_none(row["withdrawn_at"]),
+        "withdrawn_at": format_utc_or_none(row["withdrawn_at"]),
         "test": row["test"],
-        "deleted_at": as_z_or_none(row["deleted_at"]),
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "deleted_at": format_utc_or_none(row["deleted_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -345,14 +345,14 @@ def generated_item(
         "approval": {
             "required": requires_approval,
             "by": row["approved_by"] or None,
-            "at": as_z_or_none(row["approved_at"]),
+            "at": format_utc_or_none(row["approved_at"]),
             "revision": row["approved_revision"],
         },
         "rejection": row["rejection"],
         "publications": [
             publication_in_item(row_of_publication, now=now) for row_of_publication in publications
         ],
-        "publish_at": as_z_or_none(publish_at),
+        "publish_at": format_utc_or_none(publish_at),
         "overdue_seconds": int((now - publish_at).total_seconds()) if is_overdue else 0,
         "held": row["held"] or None,
         "flagged": row["flagged"] or None,
@@ -361,10 +361,10 @@ def generated_item(
         "error": _serialize_run_error(row["error"]),
         "progress": None if progress is None else {"stage": progress[0], "percent": progress[1]},
         "test": row["test"],
-        "created_at": as_z(row["created_at"]),
-        "ready_at": as_z_or_none(row["ready_at"]),
-        "published_at": as_z_or_none(row["published_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "ready_at": format_utc_or_none(row["ready_at"]),
+        "published_at": format_utc_or_none(row["published_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
     if "content" in include:
         result["content"] = row["content"]
@@ -467,8 +467,8 @@ def upload(row: Mapping[str, Any]) -> dict[str, Any]:
         "width": row["width"],
         "height": row["height"],
         "test": row["test"],
-        "expires_at": as_z_or_none(row["expires_at"]),
-        "created_at": as_z(row["created_at"]),
+        "expires_at": format_utc_or_none(row["expires_at"]),
+        "created_at": format_utc(row["created_at"]),
     }
 
 
@@ -531,7 +531,7 @@ def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, A
         "url": row["url"] or None,
         "attempts": row["attempt_count"],
         "error": _serialize_error(row["error"]),
-        "due_at": as_z_or_none(row["due_at"]),
+        "due_at": format_utc_or_none(row["due_at"]),
         "scheduled_for": (
             {"local_time": row["local_time"], "timezone": row["zone"]} if row["local_time"] else None
         ),
@@ -539,11 +539,11 @@ def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, A
         "max_lateness_minutes": row["max_lateness_minutes"],
         "overdue_seconds": int((now - due_at).total_seconds()) if is_late else 0,
         "waits_for": row["waits_for"],
-        "next_attempt_at": as_z_or_none(row["next_attempt_at"]),
-        "published_at": as_z_or_none(row["published_at"]),
+        "next_attempt_at": format_utc_or_none(row["next_attempt_at"]),
+        "published_at": format_utc_or_none(row["published_at"]),
         "test": row["test"],
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -592,8 +592,8 @@ def attempt(row: Mapping[str, Any]) -> dict[str, Any]:
         "error": _serialize_error(row["error"]),
         "receipt": row["receipt"],
         "late_answer": _serialize_late_answer(row["late_answer"]),
-        "started_at": as_z(row["started_at"]),
-        "finished_at": as_z_or_none(row["finished_at"]),
+        "started_at": format_utc(row["started_at"]),
+        "finished_at": format_utc_or_none(row["finished_at"]),
     }
 
 
@@ -617,8 +617,8 @@ def publish_queue(row: Mapping[str, Any], *, outlets: Sequence[str]) -> dict[str
         "paused": row["is_paused"],
         "outlets": list(outlets),
         "version": row["version"],
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -659,16 +659,16 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
         "last_error": row["last_error"],
         "limits": _serialize_limits(platform, row),
         "account": _serialize_account(row["profile"]),
-        "connected_at": as_z_or_none(row["connected_at"]),
-        "checked_at": as_z_or_none(row["checked_at"]),
-        "expires_at": as_z_or_none(row["expires_at"]),
-        "rests_until": as_z_or_none(row["rests_until"]),
+        "connected_at": format_utc_or_none(row["connected_at"]),
+        "checked_at": format_utc_or_none(row["checked_at"]),
+        "expires_at": format_utc_or_none(row["expires_at"]),
+        "rests_until": format_utc_or_none(row["rests_until"]),
         "default": is_default,
         "simulated": row["is_simulated"],
         "feeds": feed_addresses(row["secret"]) if platform.is_own_feed else None,
         "version": row["version"],
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -743,8 +743,8 @@ def persona(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
         "brand": row["brand"],
         "default": is_default,
         "version": row["version"],
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -785,11 +785,11 @@ def topic(row: Mapping[str, Any]) -> dict[str, Any]:
         "is_active": row["is_active"],
         "persona": encode_or_none("per", row["persona_id"]),
         "source": encode_or_none("src", row["source_id"]),
-        "last_used_at": as_z_or_none(row["last_used_at"]),
+        "last_used_at": format_utc_or_none(row["last_used_at"]),
         "test": row["test"],
         "version": row["version"],
-        "created_at": as_z(row["created_at"]),
-        "updated_at": as_z(row["updated_at"]),
+        "created_at": format_utc(row["created_at"]),
+        "updated_at": format_utc(row["updated_at"]),
     }
 
 
@@ -808,11 +808,11 @@ def series(row: Series) -> dict[str, Any]:
         "persona": encode_or_none("per", row.persona_id),
         "outlets": row.outlets,
         "paused": row.is_paused,
-        "next_at": as_z_or_none(row.due_at),
+        "next_at": format_utc_or_none(row.due_at),
         "test": row.test,
         "version": row.version,
-        "created_at": as_z(row.created_at),
-        "updated_at": as_z(row.updated_at),
+        "created_at": format_utc(row.created_at),
+        "updated_at": format_utc(row.updated_at),
     }
 
 
@@ -820,13 +820,13 @@ def series_issue(row: SeriesIssue, generated_item: UUID | None) -> dict[str, Any
     """Return one time of a series; `generated_item` is its digest, if it still exists."""
     return {
         "id": encode("iss", row.pk),
-        "due_at": as_z(row.due_at),
+        "due_at": format_utc(row.due_at),
         "decision": row.decision,
         "message": row.message or None,
         "found": row.found,
         "generated_item": encode_or_none("gen", generated_item),
         "by": row.by or None,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 
@@ -840,11 +840,11 @@ def recurrence(row: Recurrence) -> dict[str, Any]:
         "time": row.time,
         "status": row.status,
         "stopped": {**reason, "by": reason["by"] or None} if reason else None,
-        "next_at": as_z_or_none(row.due_at),
+        "next_at": format_utc_or_none(row.due_at),
         "test": row.test,
         "version": row.version,
-        "created_at": as_z(row.created_at),
-        "updated_at": as_z(row.updated_at),
+        "created_at": format_utc(row.created_at),
+        "updated_at": format_utc(row.updated_at),
     }
 
 
@@ -852,9 +852,9 @@ def recurrence_turn(row: RecurrenceTurn) -> dict[str, Any]:
     """Return one time of a recurrence; `generated_item` is the item made, if it still exists."""
     return {
         "id": encode("rct", row.pk),
-        "due_at": as_z(row.due_at),
+        "due_at": format_utc(row.due_at),
         "decision": row.decision,
         "message": row.message or None,
         "generated_item": encode_or_none("gen", row.item_id),
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }

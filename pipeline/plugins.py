@@ -1,7 +1,7 @@
-"""The registry of all plug-ins, the errors that they raise, and what they declare about themselves.
+"""Registers all plug-ins, and defines the errors that they raise and what they declare about themselves.
 
 A plug-in is a folder in `sources`, `engines`, `writers`, `platforms` or `voices`: the folder's name is its
-kind, and being there registers it. Its entry, `__init__.py`, is the only module that is imported for that.
+kind, and its presence registers it. Only its `__init__.py` is imported for that.
 Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
 
 `kinds`, `get` and `every` are the registry. `Evidence` says what a plug-in was tested against,
@@ -27,7 +27,7 @@ FAMILIES = ("sources", "engines", "writers", "platforms", "voices")
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault of a person's input: `field` is a dotted path (`config.url`), None for the whole."""
+    """A fault of a person's input; `field` is a dotted path (`config.url`), or `None` for the whole input."""
 
     field: str | None
     code: str
@@ -36,23 +36,24 @@ class Problem:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a source or a platform was tested against, and the test that shows it.
+    """The evidence that a source or a platform works.
 
-    `level` says how much that proves: `server` is the real software, running; `software` is a stand-in, or a
-    document of ours, that third-party software works with; `documents` is a stand-in written from the
-    vendor's documents alone; `none` is for a plug-in that calls nothing outside of this service. `against` is
-    a name and a version, or the month in which the documents were read.
+    The levels are `server` for the real software, running; `software` for a stand-in, or a document of ours,
+    that third-party software works with; `documents` for a stand-in written from the vendor's documents alone;
+    and `none` for a plug-in that calls nothing outside of this service.
     """
 
     level: Literal["server", "software", "documents", "none"]
     against: str = ""
+    """The name and version of the software, or the month in which the documents were read."""
     test: str = ""
+    """The path of the test."""
     gap: str = ""
-    """What is tested against a stand-in only, as a plural noun ("counts"); empty if nothing is."""
+    """The part that is tested against a stand-in only, as a plural noun ("counts"); empty if there is none."""
 
     @property
     def sentence(self) -> str:
-        """Return what a person who chooses a platform is told; empty if there is nothing to test."""
+        """The sentence for people who choose a platform; empty if there is nothing to test."""
         gap = f" Its {self.gap}: only against a stand-in." if self.gap else ""
         return {
             "server": f"Tested against a real server, {self.against}.{gap}",
@@ -65,9 +66,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Unavailability:
-    """Something that can't work on this instance: why, and what to do about it. It isn't raised.
+    """The reason why a plug-in, or one of its settings, can't be used on this instance, and a remedy.
 
-    `field` is the setting that needs it (`config.username`), None for the whole kind. `code` is for programs.
+    `field` is the setting (`config.username`), or `None` for the whole plug-in; `code` is for programs.
     """
 
     reason: str
@@ -81,7 +82,7 @@ class Unavailability:
 
 
 class _ErrorDetails(TypedDict, total=False):
-    """The arguments that every `PluginError` takes besides its message."""
+    """The arguments that every `PluginError` takes in addition to its message."""
 
     code: str
     action: str
@@ -97,9 +98,9 @@ class PluginError(Exception):
     """
 
     error_class: ClassVar[str]
-    """What a program does about it: `retry`, `account`, `content` or `unknown`."""
+    """The class by which a program decides what to do: `retry`, `account`, `content` or `unknown`."""
     default_code: ClassVar[str]
-    usual_action: ClassVar[str]
+    default_action: ClassVar[str]
 
     def __init__(
         self,
@@ -113,20 +114,21 @@ class PluginError(Exception):
         super().__init__(message)
         self.message = message
         self.code = self.default_code if code is None else code
-        self.action = action or self.usual_action
+        self.action = action or self.default_action
         self.platform_status = platform_status
         self.platform_message = platform_message
 
 
 class TryLater(PluginError):
-    """It may work later: `after` is the least time to wait, None for the caller's own schedule.
+    """Raised if the call may work later.
 
-    With `is_of_account` nothing else goes through the account before that time either.
+    `after` is the least time to wait, or `None` for the caller's schedule. With `is_of_account` nothing else is
+    sent by the account before that time either.
     """
 
     error_class = "retry"
     default_code = "temporary"
-    usual_action = "Nothing. It is retried automatically."
+    default_action = "Nothing. It is retried automatically."
 
     def __init__(
         self,
@@ -142,11 +144,11 @@ class TryLater(PluginError):
 
 
 class Refused(PluginError):
-    """The content will never be accepted; `field` names what to change, if that is known."""
+    """Raised if the content will never be accepted; `field` names what to change, if that is known."""
 
     error_class = "content"
     default_code = "refused"
-    usual_action = "Change the item so that the platform takes it, then retry."
+    default_action = "Change the item so that the platform takes it, then retry."
 
     def __init__(self, message: str, *, field: str | None = None, **details: Unpack[_ErrorDetails]) -> None:
         super().__init__(message, **details)
@@ -154,28 +156,28 @@ class Refused(PluginError):
 
 
 class NeedsReconnect(PluginError):
-    """The credential is expired, revoked or lacks a permission; nothing is sent until a person acts."""
+    """Raised if the credential is expired, revoked or lacks a permission: nothing is sent until a person acts."""
 
     error_class = "account"
     default_code = "needs_reconnect"
-    usual_action = "Reconnect the outlet, then retry."
+    default_action = "Reconnect the outlet, then retry."
 
 
 class OutcomeUnknown(PluginError):
-    """Raised by a platform's `commit` only: the platform may or may not have accepted it.
+    """Raised by a platform's `commit` only, if the platform may or may not have accepted the post.
 
-    Never sent again blindly.
+    The post is never sent again blindly.
     """
 
     error_class = "unknown"
     default_code = "outcome_unknown"
-    usual_action = (
+    default_action = (
         "Check the platform, or wait: the outcome is looked up automatically before anything is sent again."
     )
 
 
 class ConfigInvalid(Exception):
-    """The settings of a source or outlet can't be used; `problems` name each field."""
+    """Raised if the settings of a source or outlet can't be used; `problems` name each field."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -183,7 +185,7 @@ class ConfigInvalid(Exception):
 
 
 class UnknownKind(LookupError):
-    """There is no plug-in of that name; `known` lists the existing ones."""
+    """Raised if there is no plug-in of that kind; `known` lists the existing kinds."""
 
     def __init__(self, family: str, kind: str, known: tuple[str, ...]) -> None:
         super().__init__(f"There is no {family} plug-in {kind!r}; known are {', '.join(known)}.")
@@ -216,9 +218,9 @@ def kinds(family: str) -> tuple[str, ...]:
 
 
 def get(family: str, kind: str, of: type[Plugin]) -> Plugin:
-    """Return the plug-in of that kind.
+    """Return the plug-in of that kind. Raises `UnknownKind` if there is none.
 
-    Raises `UnknownKind`. `of` is the family's base class, for the type only.
+    `of` is the family's base class, for the type only.
     """
     del of
     plugins_by_kind = _load(family)

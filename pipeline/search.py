@@ -20,56 +20,21 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 _LANGUAGES: Final = [
-    "ar",
-    "ca",
-    "da",
-    "de",
-    "el",
-    "en",
-    "es",
-    "eu",
-    "fi",
-    "fr",
-    "ga",
-    "hi",
-    "hu",
-    "hy",
-    "id",
-    "it",
-    "lt",
-    "nb",
-    "ne",
-    "nl",
-    "pt",
-    "ro",
-    "ru",
-    "sr",
-    "sv",
-    "ta",
-    "tr",
-    "yi",
-]
+    "ar", "ca", "da", "de", "el", "en", "es", "eu", "fi", "fr", "ga", "hi", "hu", "hy",
+    "id", "it", "lt", "nb", "ne", "nl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
+]  # fmt: skip
 """The languages in which PostgreSQL knows the inflected forms of words."""
 _ADDRESS_SETTINGS: Final = (
-    "url",
-    "sitemap",
-    "channel",
-    "playlist",
-    "handle",
-    "video",
-    "user",
-    "custom",
-    "username",
-    "hashtag",
+    "url", "sitemap", "channel", "playlist", "handle", "video", "user", "custom", "username", "hashtag",
     "links",
-)
+)  # fmt: skip
 """The settings of all types of sources that name an address, an account or a list."""
 _EXACT_WEIGHT: Final = 4
-"""How much more a whole word counts than the beginning of one."""
+"""The factor by which a whole word counts more in the ranking than the beginning of a word."""
 
 
 def has_words(text: str) -> bool:
-    """Return whether the text has anything to look for."""
+    """Return whether the text has a word to search for."""
     return any(query_words(text))
 
 
@@ -81,9 +46,10 @@ def find_items(
     among: QuerySet[Any] | None = None,
     max_results: int = limits.SEARCH_RESULTS,
 ) -> list[UUID]:
-    """Return the ids of the items with every word of the text, the last one also as a beginning; best first.
+    """Return the ids of the items with every word of the text, best first; none if the text has no words.
 
-    `among` narrows the search. Of more than `SEARCH_CANDIDATES` matches the newest are ranked.
+    The last word is also searched as the beginning of a word. `among` are the items to search, or `None` for
+    all of the workspace. Of more than `SEARCH_CANDIDATES` matches the newest are ranked.
     """
     return _search_table(
         "generated_item_words", workspace, text, test=test, among=among, max_results=max_results
@@ -98,17 +64,15 @@ def find_raw_items(
     among: QuerySet[Any] | None = None,
     max_results: int = limits.SEARCH_RESULTS,
 ) -> list[UUID]:
-    """Return the ids of raw items likewise, by their present title and text."""
+    """Return the ids of the raw items with every word in their present title and text, as `find_items` does."""
     return _search_table("raw_item_words", workspace, text, test=test, among=among, max_results=max_results)
 
 
 def find_sources(rows: QuerySet[Any], text: str, *, max_results: int = limits.SEARCH_RESULTS) -> list[UUID]:
-    """Return the ids of the sources with every word in name or address, best first.
+    """Return the ids of the sources with every word in name or address, best first; none without words.
 
-    The last word is also searched as a beginning.
-
-    Sources with all words in the name come before those with them in the address. Of more than
-    `SEARCH_CANDIDATES` sources the newest are looked at.
+    The last word is also searched as the beginning of a word. Sources with all words in the name come first.
+    Of more than `SEARCH_CANDIDATES` sources only the newest are searched.
     """
     words, beginnings = query_words(text)
     if not words and not beginnings:
@@ -126,7 +90,7 @@ def find_sources(rows: QuerySet[Any], text: str, *, max_results: int = limits.SE
 
 
 def _matches(words_of_source: set[str], words: Sequence[str], beginnings: Sequence[str]) -> bool:
-    """Return whether the words contain all these words, and a word with each beginning."""
+    """Return whether the source's words include all of `words`, and a word with each of the `beginnings`."""
     return words_of_source.issuperset(words) and all(
         any(word.startswith(beginning) for word in words_of_source) for beginning in beginnings
     )
@@ -142,12 +106,13 @@ def _addresses(config: Mapping[str, Any]) -> Iterator[str]:
 def _search_table(
     table: str, workspace: UUID, text: str, *, test: bool, among: QuerySet[Any] | None, max_results: int
 ) -> list[UUID]:
-    """Return the ids that the table of words finds, best first."""
+    """Return the ids of the table's rows with the text's words, best first; none if the text has no words."""
     words, beginnings = query_words(text)
     if not words and not beginnings:
         return []
     scope = f"w{workspace.hex}{int(test)}"
-    build_statement = _find_on_postgres if connection.vendor == "postgresql" else _find_on_sqlite
+    is_postgres = connection.vendor == "postgresql"
+    build_statement = _build_postgres_statement if is_postgres else _build_sqlite_statement
     narrowed, parameters = (
         ("", ()) if among is None else among.order_by().values("id").query.sql_with_params()
     )
@@ -160,14 +125,14 @@ def _search_table(
     return [key if isinstance(key, UUID) else UUID(hex=key) for (key,) in rows]
 
 
-def _find_on_postgres(
+def _build_postgres_statement(
     table: str,
     scope: str,
     query: tuple[Sequence[str], Sequence[str]],
     narrowed: str,
     parameters: Sequence[Any],
 ) -> tuple[str, list[Any]]:
-    """Return the statement and its parameters for PostgreSQL; empty where PostgreSQL sees no word."""
+    """Return the statement and its parameters for PostgreSQL; both are empty if it sees no word in the text."""
     words, beginnings = query
     all_words = " & ".join(map(_quote, [*words, *beginnings]))
     with_prefixes = " & ".join([*map(_quote, words), *(f"{_quote(beginning)}:*" for beginning in beginnings)])
@@ -176,7 +141,8 @@ def _find_on_postgres(
         return "", []
     inflected = " || ".join(["%s::tsquery"] * len(queries))
     join, condition = (f", ({narrowed}) AS among", "AND among.id = item_id") if narrowed else ("", "")
-    # Only texts of ours are put together here. The words of a text are wide: only those that are ranked are read.
+    # The statement is put together from the project's own texts alone. The outer query reads the words, which
+    # are wide, of the candidates only.
     statement = f"""
         SELECT ranked.item_id FROM (
             SELECT item_id FROM {table}{join}
@@ -197,10 +163,11 @@ def _find_on_postgres(
 
 
 def _parse_queries(with_prefixes: str, all_words: str) -> tuple[str, list[str]]:
-    """Return the query with prefixes, and the queries for the words as they are in each language, each once.
+    """Return the query with prefixes, and the different queries for the words in each language.
 
-    Most languages leave most words as they are. Given 29 times, a query is ranked 29 times for each item, and
-    the planner expects 29 times as many.
+    The list is empty if PostgreSQL sees no word. Most languages leave most words as they are, so the queries
+    are made unique: the same query 29 times would be ranked 29 times for each item, and the planner would
+    expect 29 times as many items.
     """
     sql = """SELECT to_tsquery('simple', %s)::text, ARRAY(
                  SELECT to_tsquery('simple', %s)::text UNION
@@ -213,11 +180,11 @@ def _parse_queries(with_prefixes: str, all_words: str) -> tuple[str, list[str]]:
 
 
 def _quote(word: str) -> str:
-    """Return the word as a quoted lexeme of a tsquery."""
+    """Return the word as a quoted lexeme of a tsquery, without the characters that would end it."""
     return "'{}'".format(word.replace("\\", " ").replace("'", " "))
 
 
-def _find_on_sqlite(
+def _build_sqlite_statement(
     table: str,
     scope: str,
     query: tuple[Sequence[str], Sequence[str]],
@@ -232,7 +199,8 @@ def _find_on_sqlite(
         if narrowed
         else ("", "")
     )
-    # Only texts of ours are put together here.
+    # The statement is put together from the project's own texts alone. The triggers store an item's id as
+    # `i<hex id>0`. In the score a word of the title (10) counts ten times a word of the body (1).
     statement = f"""
         SELECT item FROM (
             SELECT substr(words.item_id, 2, 32) AS item, bm25({table}, 0, 0, 10, 1) AS score

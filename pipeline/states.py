@@ -1,7 +1,7 @@
-"""The moves that each thing with a status may make, named groups of statuses, and `derive_status`.
+"""Defines the moves between the statuses of each model, groups of statuses, and `derive_status`.
 
-A table maps each status to the statuses it may move to; `states.move` refuses every other move. Statuses of a
-generated item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from its
+A table maps each status to the statuses that may follow it; `states.move` refuses every other move. A
+generated item is moved up to `ready`, `rejected` and `failed`; its publishing statuses are derived from its
 publications.
 """
 
@@ -19,7 +19,7 @@ SOURCE: Final[Mapping[str, frozenset[str]]] = {
     # Only a person pauses a source, or resumes it.
     "paused": frozenset({"active"}),
     "failing": frozenset({"active", "paused", "gone"}),
-    # A person who switches a gone source on again has it polled at once.
+    # A gone source that a person switches on again is polled at once.
     "gone": frozenset({"active", "paused"}),
 }
 
@@ -27,7 +27,7 @@ RAW_ITEM: Final[Mapping[str, frozenset[str]]] = {
     "queued": frozenset({"processing", "processed", "failed", "waiting_quota"}),
     "processing": frozenset({"processed", "failed"}),
     "waiting_quota": frozenset({"queued", "skipped"}),
-    # Retried, or revised with content from which something is generated.
+    # It was retried, or was revised with content from which something can be generated.
     "processed": frozenset({"queued", "waiting_quota"}),
     "failed": frozenset({"queued", "waiting_quota"}),
     "skipped": frozenset({"queued", "waiting_quota"}),
@@ -56,8 +56,8 @@ GENERATED_ITEM: Final[Mapping[str, frozenset[str]]] = {
 }
 
 PUBLICATION: Final[Mapping[str, frozenset[str]]] = {
-    # To unknown: after a restore, which can't know what was sent since its backup.
-    # To published, also from failed: the platform answered a call late that had been given up.
+    # It becomes unknown after a restore, because nobody knows what was sent after the backup.
+    # It becomes published, also from failed, if the platform answers a call that was given up.
     "scheduled": frozenset({"publishing", "failed", "cancelled", "unknown", "published"}),
     "publishing": frozenset({"published", "scheduled", "failed", "unknown"}),
     "unknown": frozenset({"published", "scheduled", "failed"}),
@@ -119,7 +119,7 @@ PERSONA_DRAFT: Final[Mapping[str, frozenset[str]]] = {
 SUBSCRIBER: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"active", "unsubscribed", "bounced", "complained"}),
     "active": frozenset({"unsubscribed", "bounced", "complained"}),
-    # They may undo it on the page; the others have to subscribe again.
+    # A person may undo unsubscribing on the page; after a bounce or complaint they must sign up again.
     "unsubscribed": frozenset({"active", "pending"}),
     "bounced": frozenset({"pending"}),
     "complained": frozenset({"pending"}),
@@ -128,14 +128,15 @@ SUBSCRIBER: Final[Mapping[str, frozenset[str]]] = {
 MAILING: Final[Mapping[str, frozenset[str]]] = {
     "spreading": frozenset({"sending", "stopped"}),
     "sending": frozenset({"done", "stopped"}),
-    # Resumed, it first creates the missing deliveries. It is done if its item is erased, so that nobody can resume it.
+    # A resumed mailing first creates the missing deliveries. If its item is erased the mailing is done, so that
+    # nobody can resume it.
     "stopped": frozenset({"spreading", "done"}),
     "done": frozenset(),
 }
 
 MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"sending", "failed", "skipped"}),
-    # Back to pending only if the server said that it didn't accept the mail, or never got its end.
+    # It is pending again only if the server said that it didn't accept the mail, or never got the mail's end.
     "sending": frozenset({"sent", "pending", "failed", "unknown"}),
     "sent": frozenset(),
     "failed": frozenset(),
@@ -144,7 +145,7 @@ MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "skipped": frozenset(),
 }
 
-# From sent back to sending: a batch found in the service's list turned out to be another one.
+# A sent batch is sending again if the one that was found in the service's list turned out to be another one.
 MODEL_BATCH: Final[Mapping[str, frozenset[str]]] = {
     "waiting": frozenset({"sending", "ended"}),
     "sending": frozenset({"sent", "ended"}),
@@ -178,7 +179,7 @@ for _model, _table in {
     states.register(_model, _table)
 
 POLLED_SOURCES: Final = frozenset({"active", "failing"})
-"""Statuses of a source that is polled: a failing one is retried by itself."""
+"""Statuses of a source that is polled; a failing one is retried automatically."""
 OPEN_RUNS: Final = frozenset({"queued", "running"})
 """Statuses of a generation that hasn't ended."""
 OPEN_DRAFTS: Final = frozenset({"queued", "running"})
@@ -188,17 +189,17 @@ OPEN_SLOTS: Final = frozenset({"waiting", "waiting_quota"})
 PUBLISHABLE_ITEMS: Final = frozenset(
     {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed", "removed"}
 )
-"""Statuses of an item from which a further outlet may be published to."""
+"""Statuses of an item that may be published on a further outlet."""
 EDITABLE_ITEMS: Final = frozenset({"ready", "scheduled", "partially_published", "publish_failed"})
 """Statuses in which an item may be edited: some of it may still be sent, and nothing is being sent."""
 ITEMS_IN_MAKING: Final = frozenset({"queued", "generating"})
 """Statuses of an item that has no content yet."""
 OPEN_PUBLICATIONS: Final = frozenset({"scheduled", "publishing", "unknown"})
-"""Statuses of a publication that may still come to be published."""
+"""Statuses of a publication that may still be published."""
 UNSENT_PUBLICATIONS: Final = frozenset({"scheduled", "publishing"})
 """Statuses of a publication that the platform hasn't confirmed."""
 PUBLICATIONS_IN_FLIGHT: Final = frozenset({"publishing", "unknown"})
-"""Statuses of a publication that the platform may have by now."""
+"""Statuses of a publication that the platform may have received."""
 WANTED_SUBSCRIBERS: Final = frozenset({"active", "pending"})
 """Statuses of a subscriber who is on the list, or may yet confirm."""
 ENDED_SUBSCRIPTIONS: Final = frozenset({"ended", "denied"})
@@ -206,18 +207,18 @@ ENDED_SUBSCRIPTIONS: Final = frozenset({"ended", "denied"})
 
 
 _DERIVATION_RULES: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
-    ("ready", lambda there: not there),
-    ("publishing", lambda there: bool(there & {"publishing", "unknown"})),
-    ("scheduled", lambda there: "scheduled" in there),
-    ("published", lambda there: there == {"published"}),
-    ("partially_published", lambda there: "published" in there),
-    ("publish_failed", lambda there: "failed" in there),
-    ("removed", lambda there: "removed" in there),
+    ("ready", lambda statuses: not statuses),
+    ("publishing", lambda statuses: bool(statuses & {"publishing", "unknown"})),
+    ("scheduled", lambda statuses: "scheduled" in statuses),
+    ("published", lambda statuses: statuses == {"published"}),
+    ("partially_published", lambda statuses: "published" in statuses),
+    ("publish_failed", lambda statuses: "failed" in statuses),
+    ("removed", lambda statuses: "removed" in statuses),
 )
-"""An item's status and the condition on its publications' statuses; the first one that holds decides."""
+"""An item's statuses with their conditions on the publications' statuses; the first that holds decides."""
 
 
 def derive_status(publications: Iterable[str]) -> str:
-    """Return an item's status from those of its publications; the first rule that matches decides."""
+    """Return an item's status from those of its publications, of which cancelled ones don't count."""
     statuses = frozenset(publications) - {"cancelled"}
     return next(status for status, holds in _DERIVATION_RULES if holds(statuses))

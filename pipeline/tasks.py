@@ -74,14 +74,14 @@ jobs.register(
         per_workspace=1,
     )
 )
-# Four jobs over the same rows: the row says which queue its next step needs.
+# Four jobs take the same rows: the row's `queue` is the one that its next step needs.
 _RUN_OPTIONS: Final[dict[str, Any]] = {
     "model": Generation,
     "give_up": run.give_up,
     "lease": _LEASE,
     "max_attempts": limits.GENERATION_TRIES,
     # Each call to a model, and each second of a video, renews the lease.
-    "longest": timedelta(hours=1),
+    "max_duration": timedelta(hours=1),
 }
 jobs.register(
     jobs.RowJob(
@@ -97,7 +97,7 @@ jobs.register(
         work=partial(run.run_generation, queue=GenerationQueue.COMPUTE),
         where={"queue": GenerationQueue.COMPUTE.value},
         computes=True,
-        # A text takes some thirty milliseconds: these keep a slot busy until the next round.
+        # A text takes some thirty milliseconds: so many rows keep a slot busy until the next round.
         ahead=8,
         **_RUN_OPTIONS,
     )
@@ -108,11 +108,12 @@ jobs.register(
         work=partial(run.run_generation, queue=GenerationQueue.RENDER),
         where={"queue": GenerationQueue.RENDER.value},
         computes=True,
-        # A video takes minutes: none is queued before a slot is free, and only then is it decided which workspace comes first.
+        # A video takes minutes: none is queued before a slot is free, so that the workspace that comes first is
+        # chosen only then.
         ahead=0,
-        turns=rendering.turns_of_films,
+        read_shares=rendering.turns_of_films,
         late_after=timedelta(hours=1),
-        **{**_RUN_OPTIONS, "longest": limits.RENDER_FOLDERS_KEPT},
+        **{**_RUN_OPTIONS, "max_duration": limits.RENDER_FOLDERS_KEPT},
     )
 )
 jobs.register(
@@ -196,7 +197,7 @@ jobs.register(
         per_workspace=2,
     )
 )
-# Registered here and not in accounts, because the pipeline counts what waits for review.
+# This job is registered here and not in accounts, because the pipeline counts what waits for review.
 jobs.register(
     jobs.RowJob(
         name="mail.send_digest",

@@ -209,7 +209,7 @@ def woken():
     """Work is done where a test says so; a message would reach another test's worker. The wakes are
     listed."""
     wakes = Wakes()
-    dispatcher.wake_with(wakes.wake)
+    dispatcher.set_waker(wakes.wake)
     return wakes
 
 

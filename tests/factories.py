@@ -90,7 +90,7 @@ class TokenFactory(DjangoModelFactory[ApiToken]):
     @classmethod
     def _create(cls, model_class: type[ApiToken], *args: Any, **kwargs: Any) -> ApiToken:
         del model_class
-        minted = tokens.mint(kwargs.pop("workspace"), *args, **kwargs)
+        minted = tokens.issue(kwargs.pop("workspace"), *args, **kwargs)
         minted.token.secret = minted.secret
         return minted.token
 

@@ -1,6 +1,6 @@
-"""Samples of every engine that draws, to be examined: `python -m tools.gallery <folder>` writes them and an index.
+"""Writes samples of every engine that draws, and an index of them, with `python -m tools.gallery <folder>`.
 
-They hold what usually breaks a picture: long and short words, long compounds, other writing directions, emoji, light,
+They contain what often breaks a picture: long and short words, long compounds, other writing directions, emoji, light,
 dark and grey brands, with and without portrait and handle.
 """
 
@@ -38,6 +38,7 @@ class Sample(NamedTuple):
     language: str
     body: str
     slides: tuple[tuple[str, str, str], ...] = ()
+    """The kind, title and text of each slide."""
     has_portrait: bool = True
     clips: tuple[Mapping[str, Any], ...] = ()
     """The parts of the harbour's footage that a film shows."""
@@ -140,8 +141,9 @@ FILMS = (
         {"upload": gallery_footage.VIDEO, "start": 0.85, "end": 18.0},
     )),
 )  # fmt: skip
-"""Films without a voice; each is shown by a frame of each scene, at half the size."""
+"""Films without a voice; the gallery has a frame of each scene."""
 _SHRINK = 2
+"""The divisor of a frame's width and height."""
 
 
 def draw_portrait() -> bytes:
@@ -171,7 +173,7 @@ def render_sample(sample: Sample, portrait_bytes: bytes) -> Iterator[RenderedAss
 
 
 def render_frames(sample: Sample, portrait_bytes: bytes) -> Iterator[bytes]:
-    """Yield a frame of each scene of a film as JPEG, at a moment when everything in it has come."""
+    """Yield a frame of each scene of a film as JPEG, half a second before its end, when everything is visible."""
     engine = plugins.get("engines", sample.kind, Engine)
     title = sample.body.splitlines()[0][:60].rpartition(" ")[0] if sample.clips else "Sample"
     draft = Draft(title, sample.body, "text", {"clips": list(sample.clips)}, (), sample.language)
@@ -199,7 +201,7 @@ def render_frames(sample: Sample, portrait_bytes: bytes) -> Iterator[bytes]:
 
 
 def write_gallery(folder: Path) -> int:
-    """Write the samples and the index, and return the number of files beside the index."""
+    """Write the samples and the index, and return the number of files without the index."""
     folder.mkdir(parents=True, exist_ok=True)
     portrait_bytes = draw_portrait()
     rows = []

@@ -1,4 +1,4 @@
-"""The footage of the gallery's films: a drawn harbour, and the words of somebody who speaks about it."""
+"""Makes the footage of the gallery's films: a drawn harbour, and the words of a person who speaks about it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 VIDEO: Final = "upl_harbour"
 PICTURE: Final = "upl_quay"
 SECONDS: Final = 24.0
+"""The duration of the video."""
 _FRAMES_PER_SECOND: Final = 15
 _SIZE: Final = (640, 360)
 _CUT_SECOND: Final = 11.9
+"""The second of the cut, at which the sky changes."""
 SPOKEN_TEXT: Final = (
     "Ten years ago this was the loudest harbour in the country. Today 42 electric ferries carry nine million people a "
     "year. Each of them charges for six minutes while people get on, and nobody wants the noise of the old days back."
@@ -80,7 +82,7 @@ def _encode_picture() -> bytes:
 
 
 def _draw_harbour(second: float, size: tuple[int, int], sky: tuple[int, int, int]) -> NDArray[np.uint8]:
-    """Draw a ferry at a second of its way, before a row of houses."""
+    """Return the pixels of a ferry in front of a row of houses, which moves to the right with the seconds."""
     width, height = size
     gradient = np.linspace(0.0, 1.0, height)[:, None, None]
     pixels = np.ascontiguousarray(

@@ -1,5 +1,7 @@
-"""The lock files: `write` makes them from pyproject.toml, `upgrade` uses the newest versions that it allows, and `check`
-tells whether they still match it.
+"""Writes and checks the lock files.
+
+`write` makes them from pyproject.toml, `upgrade` uses the newest versions that it allows, and `check` reports whether
+they still match it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ UV_REQUIREMENT = "uv>=0.13.8,<0.14"
 
 @dataclass(frozen=True)
 class LockFile:
-    """The content of a lock file: extras of pyproject.toml, with the project's own dependencies or without them."""
+    """The content of a lock file: extras of pyproject.toml, with or without the project's dependencies."""
 
     extras: tuple[str, ...] = ()
     has_own_dependencies: bool = True
@@ -44,7 +46,7 @@ class LockFile:
         return f"# Written by `make lock` for the dependencies of pyproject.toml with sha256 {digest}.\n"
 
 
-# In this order: each file takes its versions from the files before it.
+# The order matters: each file takes its versions from the files before it.
 LOCK_FILES = {
     "requirements.lock": LockFile(),
     "requirements-dev.lock": LockFile(("dev",)),
@@ -54,7 +56,7 @@ PINNED_PACKAGE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ 
 
 
 def pinned_versions(text: str) -> dict[str, set[str]]:
-    """Return the pinned versions by package; a package may have several, each under its own marker."""
+    """Return the pinned versions by package; a package may have several, each for another environment."""
     versions_by_name: dict[str, set[str]] = {}
     for name, version in PINNED_PACKAGE.findall(text):
         versions_by_name.setdefault(canonicalize_name(name), set()).add(version)
@@ -62,7 +64,7 @@ def pinned_versions(text: str) -> dict[str, set[str]]:
 
 
 def find_faults(name: str, lock: LockFile) -> list[str]:
-    """Return how the file differs from pyproject.toml, or isn't safe to install from."""
+    """Return the lock file's differences from pyproject.toml, and what makes it unsafe to install from."""
     text = (ROOT / name).read_text()
     pinned = pinned_versions(text)
     faults = []
@@ -105,7 +107,7 @@ def check() -> int:
 
 
 def find_uv() -> str:
-    """Return the path of uv, which is installed into a folder of its own where it isn't on PATH."""
+    """Return the path of uv; install it below `var/tools` if it isn't on PATH."""
     on_path = shutil.which("uv")
     if on_path:
         return on_path
@@ -120,25 +122,16 @@ def write(*, upgrade: bool = False) -> int:
     before = {
         name: pinned_versions((ROOT / name).read_text()) for name in LOCK_FILES if (ROOT / name).exists()
     }
-    command = [
-        find_uv(),
-        "pip",
-        "compile",
-        "--quiet",
-        "--generate-hashes",
-        "--universal",
-        "--no-emit-index-url",
-    ]
-    command += ["--no-header", "--python-version", "3.11"]
-    # Without `--upgrade`, versions that a lock file pins already stay where they can.
+    command = [find_uv(), "pip", "compile", "--quiet", "--generate-hashes", "--universal"]
+    command += ["--no-emit-index-url", "--no-header", "--python-version", "3.11"]
+    # Without `--upgrade`, the pinned versions stay if they still fit.
     command += ["--upgrade"] if upgrade else []
     constraints: list[str] = []
     for name, lock in LOCK_FILES.items():
-        inputs = (
-            ["pyproject.toml", *(f"--extra={extra}" for extra in lock.extras)]
-            if lock.has_own_dependencies
-            else ["-"]
-        )
+        # "-" reads the requirements from standard input.
+        inputs = ["-"]
+        if lock.has_own_dependencies:
+            inputs = ["pyproject.toml", *(f"--extra={extra}" for extra in lock.extras)]
         subprocess.run(
             [*command, *constraints, *inputs, "--output-file", name],
             cwd=ROOT,

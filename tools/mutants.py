@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 OPPOSITES = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
 OPPOSITES |= {opposite: name for name, opposite in OPPOSITES.items()}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-# Logs and crash points are no behaviour; calls for the present time differ between the commits that are compared.
+# Statements with these names aren't mutated: logs and crash points are no behaviour, and the calls for the present time
+# differ between the commits that are compared.
 IGNORED_NAMES = frozenset({"log", "crash_point", "utc_now", ".now"})
 MAX_CHARACTERS_SHOWN = 90
-# What no promise is about: words of names, calls whose arguments simulated histories replace, and names of texts.
+# No promise is about these: words in names, calls whose arguments simulated histories replace, and names of texts.
 UNPROMISED_WORDS = frozenset({"ahead", "audit", "connections", "counters", "log", "pause", "vendor"})
 REPLACED_CALLS = frozenset({"atomic", "on_commit", "request", "select_for_update", "select_related"})
 PRESENT = frozenset({"monotonic", "now"})
@@ -26,7 +27,7 @@ TEXTS = frozenset({"message", "text", "title"})
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault in a statement, which is known by its text, so that it is found again where lines have moved."""
+    """A fault in a statement, which is identified by its text, so that it is found again if lines have moved."""
 
     file: str
     function: str
@@ -47,7 +48,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Change:
-    """A mutant, the line of its statement, and the nodes that are exchanged for it."""
+    """A mutant, the line and the node of its statement, and the nodes that are exchanged for it."""
 
     mutant: Mutant
     line: int
@@ -57,7 +58,7 @@ class Change:
 
 
 def changes_of(file: str, tree: ast.Module) -> Iterator[Change]:
-    """Yield every mutant of a file, with the node of its tree and the replacement."""
+    """Yield every mutant of a file, with the node of its tree and the replacement; the tree stays as it is."""
     statement_counts: Counter[tuple[str, str]] = Counter()
     for statement, function, is_last in _statements(tree):
         text = ast.unparse(_without_blocks(statement))
@@ -71,7 +72,7 @@ def changes_of(file: str, tree: ast.Module) -> Iterator[Change]:
 
 
 def is_of_a_promise(change: Change) -> bool:
-    """Return whether a simulated history could miss what the change breaks: see `tools.mutation_test`."""
+    """Return whether a simulated history should notice what the change breaks; see `tools.mutation_test`."""
     head = _without_blocks(change.statement)
     names = {*_names(head), change.mutant.function.rpartition(".")[2]}
     words = {word for name in names for word in name.lower().split("_")}
@@ -87,7 +88,7 @@ def is_of_a_promise(change: Change) -> bool:
 
 
 def _is_of_an_instant(node: ast.AST) -> bool:
-    """Return whether a node only orders the present and another moment: its opposite differs where both are one."""
+    """Return whether a node compares the present with a moment, so that a mutant differs only if both are equal."""
     return (
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
@@ -96,6 +97,7 @@ def _is_of_an_instant(node: ast.AST) -> bool:
 
 
 def _unpromised_parts(node: ast.JoinedStr | ast.Slice | ast.Call) -> list[ast.AST]:
+    """Return the parts of a node that no promise is about: a text or slice, some calls' arguments, `strict`."""
     if not isinstance(node, ast.Call):
         return [node]
     called = node.func
@@ -106,12 +108,12 @@ def _unpromised_parts(node: ast.JoinedStr | ast.Slice | ast.Call) -> list[ast.AS
 
 
 def _names(node: ast.AST) -> set[str]:
-    """Return the names and attributes below a node, without what they are of."""
-    return {getattr(one, "id", None) or getattr(one, "attr", "") for one in ast.walk(node)}
+    """Return the names below a node, of variables and of attributes."""
+    return {getattr(child, "id", None) or getattr(child, "attr", "") for child in ast.walk(node)}
 
 
 def apply(mutant: Mutant, source: str) -> tuple[int, str] | None:
-    """Return the mutant's line and the file with it; None where the file lacks the statement."""
+    """Return the mutant's line and the mutated source, or `None` if the source lacks the statement."""
     tree = ast.parse(source)
     for change in changes_of(mutant.file, tree):
         if change.mutant == mutant:
@@ -120,7 +122,7 @@ def apply(mutant: Mutant, source: str) -> tuple[int, str] | None:
 
 
 def _statements(block: ast.AST, function: str = "") -> Iterator[tuple[ast.stmt, str, bool]]:
-    """Yield the statements that can be changed, each with its function, and whether it is the function's last."""
+    """Yield the statements that can be changed, each with its function; `True` marks the function's last one."""
     for child in [child for field in BLOCKS for child in _block(block, field)]:
         name = function
         if isinstance(child, ast.stmt):
@@ -137,7 +139,7 @@ def _statements(block: ast.AST, function: str = "") -> Iterator[tuple[ast.stmt, 
 
 
 def _block(node: ast.AST, field: str) -> list[ast.AST]:
-    """Return the statements below a node; none for a lambda, whose body is an expression."""
+    """Return the nodes of a block; none for a lambda, whose body is an expression."""
     value = getattr(node, field, None)
     return value if isinstance(value, list) else []
 
@@ -152,7 +154,10 @@ def _without_blocks(statement: ast.stmt) -> ast.stmt:
 
 
 def _replacements(statement: ast.stmt, *, is_last: bool) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield each node of a statement that can be changed, with its replacement."""
+    """Yield each node of a statement that can be changed, with its replacement.
+
+    A call, and a `return`, `raise` or `continue` that isn't the function's last statement, can be deleted.
+    """
     is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     if is_call or (isinstance(statement, ast.Return | ast.Raise | ast.Continue) and not is_last):
         yield statement, ast.Pass()

@@ -68,7 +68,7 @@ TESTS_BY_PACKAGE = {
     "tokens": """accounts contracts/test_rate_headers.py contracts/test_strict_input.py contracts/test_statements.py
         pages/test_keys.py""",
 }
-# Modules that simulated histories exercise, for --simulate.
+# The modules that simulated histories run, for --simulate.
 SIMULATED_SOURCES = {
     "publish": """pipeline/publish/blockers.py pipeline/publish/item_status_and_events.py pipeline/publish/late_answers.py
         pipeline/publish/reconciliation.py pipeline/publish/removal.py pipeline/publish/requests.py
@@ -98,7 +98,7 @@ def choose_mutants(
 ) -> list[Mutant]:
     """Choose mutants, at most one of a statement, so that each statement is equally likely, however long it is.
 
-    With `lines_run`, those of statements that begin there and that a promise is about.
+    With `lines_run` only statements that begin on these lines, and that a promise is about, are mutated.
     """
     by_statement = defaultdict(list)
     for path in find_files(root, sources[package]):
@@ -117,13 +117,13 @@ def choose_mutants(
 
 
 def find_lines_run(root: Path, environment: Mapping[str, str]) -> set[tuple[str, int]]:
-    """Return file and first line of each statement inside of a function that histories run, without a mutant."""
+    """Run histories without a mutant; return the file and first line of each statement that a function ran."""
     coverage = [sys.executable, "-m", "coverage"]
     environment = {
         **environment,
         **SIMULATION_ENVIRONMENT,
         "SEEDS": MEASURED_SEEDS,
-        # In the process that is measured.
+        # The histories run in the process that is measured.
         "PROCESSES": "1",
         "COVERAGE_FILE": str(root / "var/coverage"),
     }
@@ -150,7 +150,7 @@ def find_files(root: Path, patterns: str) -> list[Path]:
 
 
 def extract(commit: str, folder: Path) -> Path:
-    """Write the files of a commit into the folder, and return that."""
+    """Write the files of a commit into the folder, and return the folder."""
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
         opened.extractall(folder, filter="data")
@@ -158,19 +158,22 @@ def extract(commit: str, folder: Path) -> Path:
 
 
 def migrate(root: Path) -> dict[str, str]:
-    """Migrate a database in the copy and return the environment of its tests: SQLite, without services."""
+    """Migrate a database in the copy, and return the environment of its tests: SQLite, without services."""
     environment = {
         name: os.environ[name] for name in ("PATH", "HOME", "LANG", "CHROMIUM") if name in os.environ
     }
-    # Before there was tests/settings.env, MODE alone was enough.
+    # Older commits have no tests/settings.env and need MODE.
     environment |= {"ENV_FILE": "tests/settings.env", "MODE": "development", "DATA_DIR": str(root / "var")}
     subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=root, env=environment, check=True)
     return environment | {"MIGRATED": str((root / "var/db.sqlite3").rename(root / "var/migrated.sqlite3"))}
 
 
 def run_tests(root: Path, environment: dict[str, str], *arguments: str, limit: float | None = None) -> str:
-    """Return the first test that failed, or ""; a run beyond the limit counts as failed."""
-    # Hypothesis would try the failing examples of one mutant first at the next.
+    """Run tests and return the first that failed, or "" if none did, or "the time limit" if they took too long.
+
+    Ends the program if pytest fails and names no test. `limit` is in seconds.
+    """
+    # Hypothesis would try the failing examples of one mutant first at the next one.
     shutil.rmtree(root / ".hypothesis", ignore_errors=True)
     with subprocess.Popen(
         [*PYTEST, *arguments],
@@ -194,7 +197,7 @@ def run_tests(root: Path, environment: dict[str, str], *arguments: str, limit: f
 
 
 def simulate(root: Path, environment: dict[str, str], *, limit: float | None = None) -> str:
-    """Return the first invariant that a simulated history broke, or ""; a run beyond the limit counts as broken."""
+    """Run histories and return the first broken invariant, or "" if none was, or "the time limit"."""
     command = [sys.executable, "-m", "tests.simulation"]
     with subprocess.Popen(
         command,
@@ -220,7 +223,10 @@ def simulate(root: Path, environment: dict[str, str], *, limit: float | None = N
 
 
 def kill(file: Path, mutated: str, run: Callable[..., str], *tests: str, limit: float) -> str:
-    """Return the test that fails with the mutant, among all and alone: others may fail because the machine is busy."""
+    """Run the mutated module, and return the test, or the invariant, that finds the mutant, or "" if none does.
+
+    A test has to fail among all and then alone, because tests may also fail when the machine is busy.
+    """
     source = file.read_text()
     try:
         write_module(file, mutated)
@@ -236,7 +242,7 @@ def kill(file: Path, mutated: str, run: Callable[..., str], *tests: str, limit: 
 
 
 def write_module(file: Path, source: str) -> None:
-    """Write the source, and delete its compiled form, which is known by second and size and could be the original's."""
+    """Write the source, and delete compiled modules: they are matched by second and size, as the original's might."""
     file.write_text(source)
     for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):
         compiled.unlink()

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tools.screenshots import Demo
 
 TIMEOUT_SECONDS = 120.0
-"""How long the tool waits for a source."""
+"""The longest wait for a source."""
 POLL_SECONDS = 3.0
-"""Seconds between two calls: six sources are polled in turn, and a key has 60 calls a minute."""
+"""The time between two calls: a key has 60 calls a minute."""
 PUSHED_TEXT = (
     "Python 3.14 was released on 7 October 2025. It has template strings, annotations that are evaluated when they are "
     "asked for, and a build without the global lock that is supported officially. The release took twelve months."
@@ -42,18 +42,20 @@ TARGETS = {
 
 
 class SourceResult(NamedTuple):
-    """The input and the yield of one source; `told` is its error messages, `seconds` the time until the first item."""
+    """The input and the yield of one source."""
 
     kind: str
     sent: str
     raw_items: int
     items: int
     seconds: float
-    told: str
+    """The time until the first item, or until the wait ended."""
+    message: str
+    """The error messages of the source and of its items."""
 
 
 def config_of(kind: str, address: str) -> dict[str, Any]:
-    """Return the least settings with which a source works."""
+    """Return the fewest settings with which a source can be polled."""
     if kind == "brand":
         return {"topics": [{"title": "Python 3.14", "notes": PUSHED_TEXT}]}
     if kind == "webhook":
@@ -62,7 +64,10 @@ def config_of(kind: str, address: str) -> dict[str, Any]:
 
 
 def api_call(demo: Demo, method: str, path: str, body: Any = None) -> Any:
-    """Return the answer of the demo's API at a path below /v1, or at a full address. Raises `Failed` with its error."""
+    """Call the demo's API at a path below /v1, or at a full address, and return its answer.
+
+    Raises `Failed` with the API's error if the status is 400 or higher.
+    """
     url = path if path.startswith("http") else f"{demo.url}/v1{path}"
     with requests.Session() as session:
         # The environment's proxy would send the call away from this machine.
@@ -77,7 +82,10 @@ def api_call(demo: Demo, method: str, path: str, body: Any = None) -> Any:
 
 
 def try_source(demo: Demo, kind: str, address: str) -> SourceResult:
-    """Make the source and wait for its first item that is ready, or for the timeout."""
+    """Create the source, wait for its first ready item or for the timeout, and return the result.
+
+    A source that the API refuses is a result too.
+    """
     sent = address or "nothing"
     started = time.monotonic()
     body: dict[str, Any] = {"type": kind, "config": config_of(kind, address)}
@@ -87,8 +95,8 @@ def try_source(demo: Demo, kind: str, address: str) -> SourceResult:
         source = api_call(demo, "POST", "/sources", body)
         if kind == "webhook":
             api_call(demo, "POST", source["inbound_url"], {"title": "Python 3.14", "body": PUSHED_TEXT})
-    except Failed as refused:
-        return SourceResult(kind, sent, 0, 0, time.monotonic() - started, f"refused: {refused}")
+    except Failed as error:
+        return SourceResult(kind, sent, 0, 0, time.monotonic() - started, f"refused: {error}")
     while True:
         raw_items = api_call(demo, "GET", f"/raw?source={source['id']}")["data"]
         items = api_call(demo, "GET", f"/generated?source={source['id']}")["data"]
@@ -115,12 +123,12 @@ def report(addresses: dict[str, str]) -> Iterator[str]:
             row = try_source(demo, kind, addresses.get(kind, ""))
             yield (
                 f"{row.kind:<8} {row.sent}: {row.raw_items} raw items, {row.items} items ready, "
-                f"{row.seconds:.0f} s. {row.told}".rstrip()
+                f"{row.seconds:.0f} s. {row.message}".rstrip()
             )
 
 
-def target(text: str) -> tuple[str, str]:
-    """Return type and address of an argument such as `rss=https://…`."""
+def parse_target(text: str) -> tuple[str, str]:
+    """Return the type and address of an argument such as `rss=https://…`. Raises `ArgumentTypeError` for others."""
     kind, separator, address = text.partition("=")
     if not separator or kind not in TARGETS:
         message = f"{text!r} is not one of {', '.join(TARGETS)}, an equals sign and an address"
@@ -133,7 +141,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "targets", nargs="*", type=target, metavar="type=address", help="other than the usual"
+        "targets", nargs="*", type=parse_target, metavar="type=address", help="other than the usual"
     )
     addresses = TARGETS | dict(parser.parse_args().targets)
     lines = []
@@ -141,8 +149,8 @@ def main() -> int:
         for line in report(addresses):
             print(line, flush=True)
             lines.append(f"{line}\n")
-    except Failed as sentence:
-        print(sentence, file=sys.stderr)
+    except Failed as error:
+        print(error, file=sys.stderr)
         return 1
     (ROOT / "docs" / "proofs" / "live.txt").write_text("".join(lines))
     return 0

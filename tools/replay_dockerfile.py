@@ -1,4 +1,4 @@
-"""Replays the Dockerfile without Docker: every step in a clean root of its own, then the service in it.
+"""Replays the Dockerfile without Docker: runs every step in a clean root, then the service in it.
 
     sudo python3 tools/replay_dockerfile.py [--base FOLDER]
 
@@ -33,7 +33,7 @@ BASE = ROOT / "var" / "tools" / "base-bookworm"
 INSIDE_VARIABLE = "REPLAY_INSIDE"
 HEALTHY_SECONDS = 120
 HOST = "pipeline.example"
-# The settings that an operator would give a container.
+# The settings that an operator would set for a container.
 OPERATOR_ENVIRONMENT = {
     "PUBLIC_URL": f"https://{HOST}",
     "OPERATOR_CONTACT": f"operator@{HOST}",
@@ -47,12 +47,12 @@ PACKAGE_INDEX_VARIABLE = re.compile(r"PIP_.*|(https?|no)_proxy|(HTTPS?|NO)_PROXY
 
 
 class Failed(Exception):
-    """The replay can't go on; the message says why."""
+    """Raised if the replay can't go on; the message has the reason."""
 
 
 @dataclass
 class Stage:
-    """One FROM: its root, and what the steps so far have set."""
+    """The stage of one FROM: its root, and the values that the steps so far have set."""
 
     name: str
     root: Path
@@ -64,9 +64,9 @@ class Stage:
     health: list[str] = field(default_factory=list)
     health_options: dict[str, str] = field(default_factory=dict)
 
-    def path(self, replay_inside: str) -> Path:
+    def path(self, inner_path: str) -> Path:
         """Return the path outside of the root for one inside, which may be relative to the working folder."""
-        return self.root / (Path(self.workdir) / replay_inside).as_posix().lstrip("/")
+        return self.root / (Path(self.workdir) / inner_path).as_posix().lstrip("/")
 
     def argv(self, command: list[str], **extra: str) -> list[str]:
         """Return the command line that runs a command in the root, as the stage's user and environment."""
@@ -82,7 +82,7 @@ class Stage:
 
 
 def parse_steps(text: str) -> list[tuple[str, str]]:
-    """Return the Dockerfile's instructions, each as its word and the rest."""
+    """Return the Dockerfile's instructions, each as its name and its arguments."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n", " ", "\n".join(lines))
     split = [line.strip().partition(" ") for line in joined.splitlines() if line.strip()]
@@ -95,20 +95,17 @@ def print_now(text: str) -> None:
 
 def raise_if_failed(completed: subprocess.CompletedProcess[str], label: str) -> None:
     if completed.returncode:
-        message = (
-            f"{label} ended with {completed.returncode}:\n{(completed.stdout + completed.stderr)[-3000:]}"
-        )
-        raise Failed(message)
+        output = (completed.stdout + completed.stderr)[-3000:]
+        raise Failed(f"{label} ended with {completed.returncode}:\n{output}")
 
 
 def mount(*words: str) -> None:
-    raise_if_failed(
-        subprocess.run(["mount", *words], capture_output=True, text=True, check=False), f"mount {words}"
-    )
+    completed = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+    raise_if_failed(completed, f"mount {words}")
 
 
 def make_base(base: Path) -> None:
-    """Make Debian's minimal system, which is kept for the next replay."""
+    """Make Debian's minimal system, which is kept for the next replay. Raises `Failed` if debootstrap fails."""
     if (base / "replay-base").exists():
         return
     print_now(f"Making the base in {base}; that takes a minute or two, once.")
@@ -122,14 +119,14 @@ def make_base(base: Path) -> None:
         check=False,
     )
     raise_if_failed(done, "debootstrap")
-    # The name of Python in the official image.
+    # Python has this path in the official image.
     for name in ("python", "python3"):
         (base / "usr/local/bin" / name).symlink_to("/usr/bin/python3.11")
     (base / "replay-base").touch()
 
 
 def make_devices(folder: Path) -> None:
-    """Make device files of the root's own, so that nothing in it can reach the machine's."""
+    """Make device files in the root, so that nothing in it can reach the machine's."""
     mount("-t", "tmpfs", "tmpfs", str(folder))
     for name, minor in (("null", 3), ("zero", 5), ("random", 8), ("urandom", 9)):
         os.mknod(folder / name, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
@@ -140,13 +137,15 @@ def make_devices(folder: Path) -> None:
 
 
 class Replay:
+    """Builds the stages; each `do_…` method replays the instruction of that name."""
+
     def __init__(self, work: Path, base: Path) -> None:
         self.work, self.base = work, base
         self.stages: dict[str, Stage] = {}
         self.stage: Stage | None = None
 
     @property
-    def now(self) -> Stage:
+    def current_stage(self) -> Stage:
         if self.stage is None:
             message = "A step stands before the first FROM."
             raise Failed(message)
@@ -161,7 +160,7 @@ class Replay:
             started = time.monotonic()
             step(rest)
             print_now(f"  {word} {rest[:90]} ({time.monotonic() - started:.1f} s)")
-        return self.now
+        return self.current_stage
 
     def do_from(self, rest: str) -> None:
         image, _, name = rest.partition(" AS ")
@@ -176,7 +175,7 @@ class Replay:
         mount("-t", "overlay", "overlay", "-o", options, str(root))
         mount("-t", "proc", "proc", str(root / "proc"))
         make_devices(root / "dev")
-        # Packages are fetched in this machine's way.
+        # Packages are fetched with this machine's settings.
         for path in ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt"):
             if Path(path).exists():
                 shutil.copyfile(path, root / path.lstrip("/"))
@@ -184,27 +183,29 @@ class Replay:
         self.stages[self.stage.name] = self.stage
 
     def do_workdir(self, rest: str) -> None:
-        self.now.workdir = rest
-        self.now.path(".").mkdir(parents=True, exist_ok=True)
+        self.current_stage.workdir = rest
+        self.current_stage.path(".").mkdir(parents=True, exist_ok=True)
 
     def do_env(self, rest: str) -> None:
+        env = self.current_stage.env
         for pair in shlex.split(rest):
             name, _, value = pair.partition("=")
-            self.now.env[name] = re.sub(r"\$(\w+)", lambda match: self.now.env.get(match[1], ""), value)
+            env[name] = re.sub(r"\$(\w+)", lambda match: env.get(match[1], ""), value)
 
     def do_run(self, rest: str) -> None:
         index_settings = {
             name: value for name, value in os.environ.items() if PACKAGE_INDEX_VARIABLE.fullmatch(name)
         }
-        raise_if_failed(self.now.run(["sh", "-c", rest], **index_settings), f"RUN {rest}")
+        raise_if_failed(self.current_stage.run(["sh", "-c", rest], **index_settings), f"RUN {rest}")
 
     def do_copy(self, rest: str) -> None:
+        """Copy files from the checkout or another stage. Raises `Failed` if one doesn't exist."""
         words = shlex.split(rest)
         origin = ROOT
         if words[0].startswith("--from="):
             origin = self.stages[words.pop(0).removeprefix("--from=")].root
         *sources, target = words
-        destination = self.now.path(target)
+        destination = self.current_stage.path(target)
         for source in sources:
             path = origin / source.lstrip("/")
             if not path.exists():
@@ -219,21 +220,21 @@ class Replay:
                 shutil.copy2(path, destination)
 
     def do_user(self, rest: str) -> None:
-        self.now.user = rest
+        self.current_stage.user = rest
 
     def do_volume(self, rest: str) -> None:
-        self.now.volumes += rest.split()
+        self.current_stage.volumes += rest.split()
 
     def do_expose(self, rest: str) -> None:
         del rest
 
     def do_healthcheck(self, rest: str) -> None:
         options, _, command = rest.partition("CMD ")
-        self.now.health = json.loads(command)
-        self.now.health_options = dict(re.findall(r"--([a-z-]+)=(\S+)", options))
+        self.current_stage.health = json.loads(command)
+        self.current_stage.health_options = dict(re.findall(r"--([a-z-]+)=(\S+)", options))
 
     def do_cmd(self, rest: str) -> None:
-        self.now.command = json.loads(rest)
+        self.current_stage.command = json.loads(rest)
 
 
 # --- The service in it -----------------------------------------------------------------------------------------------
@@ -241,14 +242,13 @@ class Replay:
 
 def make_read_only(stage: Stage) -> None:
     """Make the root read only, except volumes and /tmp, as compose.yaml does."""
-    replay_inside = str(stage.root)
     for volume in [*stage.volumes, "/tmp"]:  # noqa: S108  the container's own
         folder = stage.root / volume.lstrip("/")
         owner = folder.stat()
         mount("-t", "tmpfs", "tmpfs", str(folder))
         os.chown(folder, owner.st_uid, owner.st_gid)
         folder.chmod(owner.st_mode & 0o7777)
-    mount("-o", "remount,ro", replay_inside)
+    mount("-o", "remount,ro", str(stage.root))
 
 
 def wait_until_healthy(stage: Stage, port: int, process: subprocess.Popen[bytes], log: Path) -> float:
@@ -286,7 +286,7 @@ def children_of(task: Path) -> list[int]:
         return []
 
 
-def status_of(port: int, path: str) -> int:
+def fetch_status(port: int, path: str) -> int:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}{path}", headers={"Host": HOST, "X-Forwarded-Proto": "https"}
     )
@@ -299,7 +299,7 @@ def status_of(port: int, path: str) -> int:
 
 
 def try_service(stage: Stage, log: Path) -> dict[str, object]:
-    """Run the service in the stage and return what was found out about it."""
+    """Run the service in the stage, and return what was measured and checked."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -318,9 +318,9 @@ def try_service(stage: Stage, log: Path) -> dict[str, object]:
         results: dict[str, object] = {
             "healthy_seconds": round(healthy_seconds, 1),
             "user_ids": sorted(user_ids_of(process.pid)),
-            "readyz": status_of(port, "/readyz"),
-            "login": status_of(port, "/admin/login/"),
-            "static": status_of(port, "/static/admin/css/base.css"),
+            "readyz": fetch_status(port, "/readyz"),
+            "login": fetch_status(port, "/admin/login/"),
+            "static": fetch_status(port, "/static/admin/css/base.css"),
             "migrations_applied": migrations.returncode == 0,
             "client_programs": clients.stdout.split("\n")[0] if clients.returncode == 0 else clients.stderr,
             "has_video_tool": video_tool.returncode == 0,
@@ -375,11 +375,11 @@ def main() -> int:
     if INSIDE_VARIABLE in os.environ:
         return replay_inside(Path(os.environ[INSIDE_VARIABLE]), base)
     make_base(base)
-    # Own namespaces: every mount and every process ends with them, and only then is the folder deleted.
+    # Every mount and every process ends with the new namespaces, and only then is the folder deleted.
     with tempfile.TemporaryDirectory(prefix="replay-") as folder:
-        words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        words += [sys.executable, *sys.argv]
-        return subprocess.run(words, env={**os.environ, INSIDE_VARIABLE: folder}, check=False).returncode
+        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        command += [sys.executable, *sys.argv]
+        return subprocess.run(command, env={**os.environ, INSIDE_VARIABLE: folder}, check=False).returncode
 
 
 def replay_inside(work: Path, base: Path) -> int:

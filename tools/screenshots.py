@@ -1,6 +1,6 @@
 """Takes the README's pictures of a new demo workspace: `python tools/screenshots.py [folder]`.
 
-The service starts as `make up` starts it, on a port and in a folder of its own, and ends with the tool. The browser is
+The service starts as `make up` starts it, on a free port and in a temporary folder, and ends with the tool. The browser is
 Chromium, named by CHROMIUM or found on PATH.
 """
 
@@ -36,20 +36,20 @@ PAGES = ("Review", "Calendar", "Analytics")
 WINDOW_SIZE = {"width": 1280, "height": 800}
 MAX_PICTURE_BYTES = 200_000
 START_SECONDS = 600.0
-"""The demo's history may take minutes on a small machine."""
+"""The longest wait for the demo, whose history may take minutes on a small machine."""
 SETTLED_SECONDS = 5.0
-"""Seconds without new or unfinished items after which the demo counts as filled."""
+"""The time without new or unfinished items after which the demo counts as filled."""
 CLEARED_SETTINGS = ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "ANTHROPIC_API_KEY")
 """Settings that would show other data, or cost money."""
 END_OF_GUIDE = "Ctrl-C stops everything"
 
 
 class Failed(Exception):
-    """The tool can't go on; the message is for the person at the terminal."""
+    """Raised if the tool can't go on; the message is for the person at the terminal."""
 
 
 class Demo(NamedTuple):
-    """A running demo: its address, its log-in, and an API key."""
+    """A running demo, with its address, its log-in and an API key."""
 
     url: str
     email: str
@@ -108,7 +108,10 @@ def running_demo() -> Iterator[Demo]:
 
 
 def wait_for_guide(process: subprocess.Popen[bytes], log: Path, url: str) -> Demo:
-    """Wait for the guide that the demo prints once it is filled, and return its log-in and API key."""
+    """Wait for the guide that the demo prints once it is filled, and return its log-in and API key.
+
+    Raises `Failed` if the demo ends, takes longer than `START_SECONDS`, or doesn't print one of them.
+    """
     deadline = time.monotonic() + START_SECONDS
     while END_OF_GUIDE not in (text := log.read_text(errors="replace")).partition("Log in as")[2]:
         if process.poll() is not None or time.monotonic() > deadline:
@@ -125,13 +128,13 @@ def wait_for_guide(process: subprocess.Popen[bytes], log: Path, url: str) -> Dem
 
 
 def wait_until_settled(demo: Demo) -> None:
-    """Wait until no more items are made."""
+    """Wait until no more items are made. Raises `Failed` if that takes longer than `START_SECONDS`."""
     deadline = time.monotonic() + START_SECONDS
     previous, unchanged_since = None, time.monotonic()
     while time.monotonic() - unchanged_since < SETTLED_SECONDS:
         if time.monotonic() > deadline:
             raise Failed("The demo goes on making items.")
-        # A slow interval: films take minutes, and a key has a limited number of calls a minute.
+        # The interval is slow, because films take minutes and a key's calls a minute are limited.
         time.sleep(2.0)
         newest = [item["id"] for item in demo.get("/generated?limit=1")["data"]]
         under_way = demo.get("/generated?status=queued&status=generating&limit=1")["data"]
@@ -140,7 +143,7 @@ def wait_until_settled(demo: Demo) -> None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop the demo as Ctrl-C does; it is killed where it doesn't end in time."""
+    """Stop the demo as Ctrl-C does, and kill it if it doesn't end within 30 seconds."""
     for signal_number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 10)):
         if process.poll() is None:
             os.killpg(process.pid, signal_number)
@@ -151,7 +154,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def take_screenshots(browser: Browser, demo: Demo, folder: Path) -> None:
-    """Log in and write a picture of each page and of one item."""
+    """Log in, and write a picture of each page and of one item."""
     context = browser.new_context(
         base_url=demo.url, viewport=WINDOW_SIZE, color_scheme="light", reduced_motion="reduce", locale="en-GB"
     )
@@ -174,14 +177,17 @@ def take_screenshots(browser: Browser, demo: Demo, folder: Path) -> None:
 
 
 def open_page(page: Page, address: str) -> None:
-    """Open a page and wait until it has loaded."""
+    """Open a page and wait until it has loaded. Raises `Failed` if it isn't answered with success."""
     response = page.goto(address, wait_until="networkidle")
     if response is None or not response.ok:
         raise Failed(f"{address} could not be shown.")
 
 
 def open_item(page: Page, demo: Demo, workspace: str) -> None:
-    """Open the post to review with the most claims, of those whose claims are visible without scrolling."""
+    """Open the post to review with the most claims, of those whose claims are visible without scrolling.
+
+    Raises `Failed` if there is none.
+    """
     items = demo.get("/generated?status=ready&bucket=text&include=claims&limit=100")["data"]
     for item in sorted(items, key=lambda item: len(item["claims"]), reverse=True):
         open_page(page, f"{workspace}/items/{item['id']}")
@@ -192,7 +198,10 @@ def open_item(page: Page, demo: Demo, workspace: str) -> None:
 
 
 def write_picture(png: bytes, path: Path) -> None:
-    """Write the picture as a PNG of 256 colours, which are enough for pages and take a third of the bytes."""
+    """Write the picture as a PNG of 256 colours, which are enough for pages and take a third of the bytes.
+
+    Raises `Failed` if it has more than `MAX_PICTURE_BYTES`.
+    """
     picture = Image.open(BytesIO(png)).convert("RGB")
     picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     size = path.stat().st_size

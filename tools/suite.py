@@ -1,7 +1,7 @@
 """Runs the test suite in its two environments: SQLite with nothing else, then PostgreSQL and Redis.
 
 Services are looked up in TEST_DATABASE_URL and TEST_REDIS_URL, then DATABASE_URL and REDIS_URL, then at the standard
-local ports. Where they don't answer it says so; with REQUIRE_SERVICES=1 that is a failure.
+local ports. If they don't answer, the second environment is left out with a message; with REQUIRE_SERVICES=1 the run fails.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-# Two checkouts on one server must not share a test database.
+# The name differs by checkout, because two checkouts on one server must not share a test database.
 DATABASE = f"suite_{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
 RINGS = {
     "fast": [["-m", "not slow and not real", "-n", "3"]],
-    # Each of these starts processes of its own, and waits as much as it works; some of them measure time.
+    # Each of these tests starts processes, and waits as much as it computes; some of them measure time.
     "slow": [
         [
             *("-m", "slow and not alone", "-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"),
-            # What to shorten next.
+            # The slowest tests, which are the next to be shortened.
             "--durations=12",
         ],
         ["-m", "alone", "tests/faults"],
     ],
-    # Real servers on this machine: WordPress, and a PDS of Bluesky's.
+    # Real servers on this machine: WordPress, and Bluesky's PDS.
     "real": [["-m", "real", "-n", "2", "--dist", "loadfile"]],
     "postgres": [["-m", "not slow and not real", "-n", "3"]],
     "coverage": [
@@ -57,10 +57,7 @@ PROOFS = {
     "never-twice": ["tests/pipeline/publish/test_never_twice.py"],
     "fuzz": ["tests/fuzzing"],
     "frames": ["tests/render/video/test_lengths.py"],
-    "feeds": [
-        "tests/sources/test_hostile_markup.py",
-        "tests/sources/test_rss_mutated.py",
-    ],
+    "feeds": ["tests/sources/test_hostile_markup.py", "tests/sources/test_rss_mutated.py"],
     "simulate": ["tests/simulation"],
     "access": ["tests/browser/test_every_page.py"],
     "image": ["tests/operations/test_image.py"],
@@ -77,26 +74,16 @@ PROOFS = {
 }
 REPORTED_LINE = re.compile(r"^(tests/\S+: |PASSED|FAILED|ERROR|\d+ passed|\d+ failed)")
 MAX_TESTS_NAMED = 500
-# Without this variable compiled modules are kept: hundreds of processes would otherwise compile the same ones.
+# Without this variable compiled modules are kept; otherwise hundreds of processes would compile the same ones.
 DROPPED_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
 OWN_VARIABLES = (
-    "DATABASE_URL",
-    "REDIS_URL",
-    "MODE",
-    "DATA_DIR",
-    "PORT",
-    "PUBLIC_URL",
-    "SECRET_KEY",
-    "FIELD_KEYS",
-    "POSTGRES_FOLLOWS",
-    "STATEMENTS",
-    "MARKED_ONLY",
-    "PROOF",
-)
+    "DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS",
+    "POSTGRES_FOLLOWS", "STATEMENTS", "MARKED_ONLY", "PROOF",
+)  # fmt: skip
 
 
 def find_postgres() -> tuple[str | None, str]:
-    """Return an address that answers, or None, and the reason."""
+    """Return the address of a PostgreSQL that answers and "", or `None` and the reason."""
     configured = os.environ.get("TEST_DATABASE_URL") or os.environ.get("DATABASE_URL")
     users = dict.fromkeys([os.environ.get("PGUSER") or getpass.getuser(), "postgres", "postgres:postgres"])
     candidates = (
@@ -106,7 +93,7 @@ def find_postgres() -> tuple[str | None, str]:
     for candidate in candidates:
         head, _, _name = candidate.rpartition("/")
         try:
-            # The database itself need not exist: tests make their own beside it.
+            # The database need not exist, because tests create other ones on the same server.
             psycopg.connect(f"{head}/postgres", connect_timeout=3).close()
         except psycopg.OperationalError as error:
             reason = reason or str(error).strip().splitlines()[-1]
@@ -116,7 +103,7 @@ def find_postgres() -> tuple[str | None, str]:
 
 
 def find_redis() -> tuple[str | None, str]:
-    """Return an address that answers, or None, and the reason."""
+    """Return the address of a Redis that answers and "", or `None` and the reason."""
     configured = os.environ.get("TEST_REDIS_URL") or os.environ.get("REDIS_URL")
     candidate = configured or "redis://127.0.0.1:6379/15"
     try:
@@ -146,7 +133,10 @@ def run_ring(title: str, ring: str, surroundings: dict[str, str]) -> bool:
 
 @contextmanager
 def migrated_database(data_dir: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Make the database that all others of the ring are copied from (tests/migrated.py): its name, or its file's path."""
+    """Make the database from which all others of the ring are copied (tests/migrated.py).
+
+    Yields its name, or the path of its file. A database on a server is dropped at the end.
+    """
     folder = data_dir / "migrated"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -177,18 +167,21 @@ def migrate(environment: dict[str, str]) -> None:
 
 
 def run_pytest(options: list[str], environment: dict[str, str]) -> int:
-    """Return the exit code of one pass. There is no second try, since a test that needs one is at fault."""
+    """Run pytest once and return its exit code. There is no second try, because a test that needs one is wrong."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *sys.argv[2:]]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 def commit_described() -> str:
-    """Return the commit that is run, with `-dirty` where something isn't committed."""
+    """Return the commit that is run, with `-dirty` if something isn't committed."""
     return subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True).strip()
 
 
 def prove(name: str) -> int:
-    """Run a proof on every database that answers; its output, with date and commit, is docs/proofs/<name>.txt."""
+    """Run a proof on every database that answers, and return the exit code.
+
+    Its output, with date and commit, is written to docs/proofs/<name>.txt.
+    """
     database, _ = find_postgres()
     broker, _ = find_redis()
     passes: list[tuple[str, dict[str, str]]] = [("SQLite alone", {})]
@@ -223,7 +216,7 @@ def prove(name: str) -> int:
 
 
 def reported_lines(output: str) -> list[str]:
-    """Return what a proof reports; of more than `MAX_TESTS_NAMED` passed tests, how many of each file."""
+    """Return the lines of a proof's report; more than `MAX_TESTS_NAMED` passed tests are counted by file."""
     lines = [line for line in output.splitlines() if REPORTED_LINE.match(line)]
     passed = [line for line in lines if line.startswith("PASSED ")]
     if len(passed) <= MAX_TESTS_NAMED:
@@ -234,6 +227,7 @@ def reported_lines(output: str) -> list[str]:
 
 
 def environment_with(overrides: dict[str, str]) -> dict[str, str]:
+    """Return the environment without the service's variables, and with the overrides."""
     inherited = {
         name: value for name, value in os.environ.items() if name not in OWN_VARIABLES + DROPPED_VARIABLES
     }
@@ -244,12 +238,11 @@ def main() -> int:
     if sys.argv[1] == "prove":
         return prove(sys.argv[2])
     ring = sys.argv[1]
-    """Return the environment without the service's own variables, with the overrides."""
     database, database_reason = find_postgres()
     broker, broker_reason = find_redis()
     has_second_pass = bool(database and broker) and ring not in ON_ONE_DATABASE
-    # The second pass of the fast ring asks PostgreSQL each statement that the first asked SQLite; that of the others
-    # runs what is marked for it: tests/conftest.py.
+    # The second pass of the fast ring runs on PostgreSQL each statement that the first ran on SQLite; that of the other
+    # rings runs the tests that are marked for it (tests/conftest.py).
     statements = ROOT / "var" / "test" / "statements"
     shutil.rmtree(statements, ignore_errors=True)
     recording = {"STATEMENTS": str(statements)} if ring == "fast" else {}

@@ -1,4 +1,4 @@
-"""`make up`: from a fresh clone to a running service. It needs Python 3.11 and nothing else."""
+"""Runs `make up` and `make install`, from a fresh clone to a running service, with Python 3.11 and nothing else."""
 
 import sys
 
@@ -38,33 +38,36 @@ ENV_FILE_HEAD = """\
 """
 KEYS_HEAD = "# Keep these with the data: secrets in the database can't be read without FIELD_KEYS.\n"
 PROGRESS_SECONDS = 5.0
+"""The time between two messages that a command still runs."""
 EXTRAS_SECONDS = 120.0
-"""The limit for packages that the service can do without, so that a slow network doesn't hold it up."""
+"""The longest installation of packages that the service can do without, so that a slow network doesn't delay it."""
 WITHOUT_EXTRAS = (
     "  Not installed, so films are silent with captions, and neither the videos of a TikTok account nor captions that "
     "YouTube refuses are read; the next `make up` tries again, and {log} says why."
 )
 WATCH_SECONDS = 0.3
+"""The time between two reads of the service's log."""
 REPEAT_SECONDS = 60.0
 """A repeating failure is reported once in this time."""
 MAX_MESSAGE_CHARACTERS = 200
+# For example "2026-11-30T07:00:00Z [error    ] poll_failed [pipeline.ingest] source=src_1".
 FAILURE = re.compile(r"\S+ \[(?:error|critical) *\] (.+? \[[^]]+\])(.*)")
 PR_SET_PDEATHSIG = 1
 
 
 class Failed(Exception):
-    """The start can't go on; the message is for the person at the terminal."""
+    """Raised if the start can't go on; the message is for the person at the terminal."""
 
 
 def read_settings() -> dict[str, str]:
-    """Return the settings from .env and, before those, from the environment, as the service reads them."""
+    """Return the settings of .env and of the environment, which come first, as the service reads them."""
     lines = ENV_FILE.read_text().splitlines() if ENV_FILE.exists() else []
     pairs = [line.removeprefix("export ").partition("=") for line in lines]
     return {key: value.strip().strip("'\"") for key, equals, value in pairs if equals} | dict(os.environ)
 
 
 def setting(name: str, default: str) -> str:
-    """Return one setting; the default if it is empty."""
+    """Return one setting, or the default if it is empty or missing."""
     return read_settings().get(name) or default
 
 
@@ -73,7 +76,7 @@ def data_dir() -> Path:
 
 
 def rotate_log(name: str) -> Path:
-    """Return the path of a new log; the previous start's log is kept beside it, older ones aren't."""
+    """Return the path of a new log; keep the previous start's log as `<name>.log.1`."""
     path = data_dir() / "log" / f"{name}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -140,7 +143,10 @@ def run_step(
 
 
 def install(lock: Path) -> None:
-    """Bring `.venv` to what the lock file says; does nothing if it is there already."""
+    """Install the packages of the lock file into `.venv`, unless they are installed.
+
+    Raises `Failed` if a step fails.
+    """
     if VENV_PYTHON.exists() and is_installed(lock, "installed-lock"):
         return
     log = rotate_log("install")
@@ -150,7 +156,7 @@ def install(lock: Path) -> None:
         run_step("Making .venv", [*command, str(VENV)], log)
     count = lock.read_text().count("==")
     run_step(f"Installing {count} packages of {lock.name}", [*installer(), "-r", str(lock)], log)
-    # The development lock holds all of the other one, at the same versions.
+    # The development lock has all packages of the other one, in the same versions.
     note_installed(locks_covered_by(lock), "installed-lock")
 
 
@@ -166,7 +172,7 @@ def install_extras() -> None:
         "UV_HTTP_RETRIES": "1",
         "UV_HTTP_TIMEOUT": "15",
     }
-    # Built packages only: nothing is compiled.
+    # Only built packages are installed, so that nothing has to be compiled.
     command = [*installer(), "--only-binary", ":all:", "-r", str(lock)]
     try:
         run_step(
@@ -187,7 +193,7 @@ def installer() -> list[str]:
     uv = shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", str(VENV_PYTHON), "--no-deps", "--require-hashes"]
-    # To compile every module at once takes longer than to compile at the first start those that are used.
+    # It is faster to compile the modules that are used at the first start than to compile all of them here.
     command = [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     return [*command, "--no-compile", "--no-deps", "--require-hashes"]
 
@@ -224,26 +230,29 @@ def refuse_port_in_use(port: int) -> None:
 
 
 def up() -> None:
-    """Prepare settings, packages, database and demo, and run the service until it ends."""
+    """Prepare settings, packages, database and demo, and run the service until it ends.
+
+    Raises `Failed` if the port is invalid or in use, a step fails, or the service ends without a signal.
+    """
     write_settings()
     port_text = setting("PORT", "8000")
     if not port_text.isdigit() or not 1 <= int(port_text) <= 65535:
         raise Failed(f"PORT must be a number from 1 to 65535, not {port_text!r}.")
     environment = {**os.environ, "PORT": port_text, "DATA_DIR": str(data_dir())}
     environment["MODE"] = setting("MODE", "development")
-    # With it every start would compile all modules again, which takes longer than everything else.
+    # With this variable every start would compile all modules again, which takes longer than everything else.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     refuse_port_in_use(int(port_text))
     install(ROOT / "requirements.lock")
     install_extras()
     video_tool = VENV_PYTHON.with_name("yt-dlp")
-    # yt-dlp calls other servers by itself; `make up` alone may decide that for the one person of a development machine.
+    # yt-dlp chooses the servers that it calls. Only `make up`, on one person's development machine, may allow that.
     if environment["MODE"] == "development" and "VIDEO_TOOL" not in read_settings() and video_tool.exists():
         environment["VIDEO_TOOL"] = str(video_tool)
     manage = [str(VENV_PYTHON), str(ROOT / "manage.py")]
     run_step("Preparing the database", [*manage, "migrate", "--no-input"], rotate_log("migrate"), environment)
     if environment["MODE"] == "development":
-        # Before the service starts, which would claim what is due in the demo's past; that is only simulated.
+        # The demo is prepared before the service starts, which would claim the rows that are due in its simulated past.
         run_step(
             "Preparing the demo workspace", [*manage, "demo", "--prepare"], rotate_log("prepare"), environment
         )
@@ -251,12 +260,12 @@ def up() -> None:
 
 
 def run(manage: list[str], environment: dict[str, str]) -> None:
-    """Run the service until it ends, with its output in its log. Raises `Failed` if it ends by itself."""
+    """Run the service until it ends, with its output in a log. Raises `Failed` if it ends without a signal."""
     log = rotate_log("service")
     print("Starting. Ctrl-C stops everything.", flush=True)
     print(f"  its log is {log}", flush=True)
     with log.open("ab") as output:
-        # A group of its own: Ctrl-C reaches this process alone, which passes it on once.
+        # The service is a separate group, so that Ctrl-C reaches this process alone, which passes it on once.
         service = subprocess.Popen(
             [*manage, "serve"],
             cwd=ROOT,
@@ -270,7 +279,7 @@ def run(manage: list[str], environment: dict[str, str]) -> None:
     stop_signals = forward_signals(service)
     demo = None
     if environment["MODE"] == "development":
-        # It waits until the service answers, fills the demo workspace and prints what to open.
+        # The command waits until the service answers, fills the demo workspace and prints what to open.
         with rotate_log("demo").open("ab") as output:
             demo = subprocess.Popen(
                 [*manage, "demo"], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stderr=output
@@ -285,13 +294,13 @@ def run(manage: list[str], environment: dict[str, str]) -> None:
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process when the one that started it is killed; only Linux can."""
+    """Have the kernel end this process when its parent is killed; does nothing except on Linux."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def forward_signals(service: subprocess.Popen[bytes]) -> list[int]:
-    """Forward SIGINT, SIGTERM and SIGHUP to the service; the list that is returned grows with each of them."""
+    """Forward SIGINT, SIGTERM and SIGHUP to the service; each is also added to the list that is returned."""
     stop_signals: list[int] = []
 
     def forward(number: int, _frame: object) -> None:
@@ -307,14 +316,17 @@ def forward_signals(service: subprocess.Popen[bytes]) -> list[int]:
 def watch(
     service: subprocess.Popen[bytes], demo: subprocess.Popen[bytes] | None, log: Path, stop_signals: list[int]
 ) -> None:
-    """Wait until the service ends, and print a line for each new failure; none while the demo prints its guide."""
+    """Wait until the service ends, and print a line for each new failure.
+
+    The lines are held back while the demo prints its guide.
+    """
     reported_at: dict[str, float] = {}
     pending: list[str] = []
     with log.open(errors="replace") as lines:
         has_ended = False
         while not has_ended:
             time.sleep(WATCH_SECONDS)
-            # Polled before the log is read, so that the service's last lines are read too.
+            # The service is polled before the log is read, so that its last lines are read too.
             has_ended = service.poll() is not None
             pending += find_new_failures(lines, log, reported_at)
             if demo is not None and demo.poll() is not None:
@@ -330,7 +342,7 @@ def watch(
 
 
 def find_new_failures(lines: Iterable[str], log: Path, reported_at: dict[str, float]) -> list[str]:
-    """Return a message for each failure in the log's lines that wasn't reported a moment ago."""
+    """Return a message for each failure in the lines, unless it was reported within `REPEAT_SECONDS`."""
     messages = []
     for line in lines:
         event, details = parse_failure(line)
@@ -342,7 +354,7 @@ def find_new_failures(lines: Iterable[str], log: Path, reported_at: dict[str, fl
 
 
 def parse_failure(line: str) -> tuple[str, str]:
-    """Return the event with its logger, and its details, if the line is a record of an error; else empty texts."""
+    """Return the event with its logger, and its details, of a record of an error; empty texts for other lines."""
     if line.startswith("{"):
         with contextlib.suppress(ValueError, KeyError):
             record = json.loads(line)

@@ -1,4 +1,4 @@
-"""The operators' read-only pages of endpoints and deliveries, with the actions of `webhooks.endpoints`."""
+"""Provides the operators' pages of endpoints, deliveries and recoveries, read-only but for actions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.contrib import admin, messages
 from django.utils.translation import gettext_lazy as _
 
+from accounts.admin.base import ReadOnly
 from config.core.errors import AppError
 from config.core.ids import encode
 from webhooks import endpoints
@@ -15,7 +16,7 @@ from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from django.db.models import Model, QuerySet
+    from django.db.models import QuerySet
     from django.http import HttpRequest
 
     _EndpointAdmin = admin.ModelAdmin[Endpoint]
@@ -30,23 +31,11 @@ else:
 EndpointOrDelivery = TypeVar("EndpointOrDelivery", Endpoint, Delivery)
 
 
-class ReadOnly:
+class ReadOnlyWithActions(ReadOnly):
     """Lets nobody add, change or delete rows; actions call the same functions as the members' pages."""
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        del request, obj
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        del request, obj
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        del request, obj
-        return False
-
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may run actions; it takes the permission to change endpoints."""
+        """Return whether the user may run actions, which needs the permission to change endpoints."""
         return request.user.has_perm("webhooks.change_endpoint")
 
 
@@ -71,7 +60,7 @@ def _act_on_each(
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(ReadOnly, _EndpointAdmin):
+class EndpointAdmin(ReadOnlyWithActions, _EndpointAdmin):
     list_display = ("public_id", "workspace", "url", "status", "is_on", "test", "failures", "last_success_at")
     list_filter = ("status", "is_on", "test")
     list_select_related = ("workspace",)
@@ -118,7 +107,7 @@ class DeliveryAttemptInline(ReadOnly, _AttemptInline):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnly, _DeliveryAdmin):
+class DeliveryAdmin(ReadOnlyWithActions, _DeliveryAdmin):
     list_display = (
         "public_id",
         "workspace",

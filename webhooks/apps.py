@@ -1,4 +1,4 @@
-"""The webhooks app."""
+"""Configures the webhooks app."""
 
 from django.apps import AppConfig
 

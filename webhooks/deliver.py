@@ -45,43 +45,45 @@ log = structlog.get_logger(__name__)
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 """Longer than a whole exchange plus the longest that a busy database lets a write wait."""
 FAILING_SLOTS: Final = 1
+"""Deliveries to a failing endpoint at the same time."""
 MAX_ATTEMPTS: Final = 10
-"""Tries that ended without a record; after so many the delivery fails."""
+"""Tries that ended without a record, after which the delivery fails."""
 TASK_SECONDS: Final = 5.0
-"""A task ends after this long, so that every endpoint gets its turn."""
+"""Seconds after which a task takes no more deliveries, so that every endpoint gets its turn."""
 MAX_TAKEN: Final = 10
-"""Deliveries that a task takes at a time, at most."""
+"""The most deliveries that a task takes at a time."""
 FIRST_TAKEN: Final = 5
 """Deliveries that a task takes first, before it is known how fast the endpoint answers."""
 SEND_WITHIN_SECONDS: Final = 0.2
-"""Deliveries taken longer ago are given back: the endpoint's rate counts them when they are taken.
+"""Seconds within which taken deliveries are sent; the others are given back.
 
-`PACE` knows this time.
+The endpoint's rate counts deliveries when they are taken, so `PACE` adds this time to its window.
 """
 SLOW_SECONDS: Final = 2.0
-"""A task ends at an answer that took longer, and leaves its slot to another endpoint."""
+"""A task ends at an answer that took more seconds, and leaves its slot to another endpoint."""
 PACE: Final = EndpointRate(lasts=SEND_WITHIN_SECONDS)
 MAX_READ_AGE_SECONDS: Final = 1.0
-"""An endpoint read longer ago is read again: it may have been paused, or moved, while the row waited."""
-ERROR_CHARACTERS: Final = 300
-MAX_HEADERS_KEPT: Final = 40
-HEADER_CHARACTERS: Final = 500
+"""Seconds after which an endpoint is read again, because it may have been paused or changed meanwhile."""
+# The most of an answer that the log keeps, besides `WEBHOOK_ANSWER_KEPT` bytes of its body.
+_MAX_ERROR_CHARACTERS: Final = 300
+_MAX_HEADERS_KEPT: Final = 40
+_MAX_HEADER_CHARACTERS: Final = 500
 # A receiver's cookie may be somebody's session.
-HEADERS_NOT_KEPT: Final = frozenset({"set-cookie", "set-cookie2"})
+_HEADERS_NOT_KEPT: Final = frozenset({"set-cookie", "set-cookie2"})
 
 
 # --- Slots -----------------------------------------------------------------------------------------------------------
 
 
 def healthy_endpoint_slots(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
-    """Return the slots of endpoints whose last attempt succeeded, or that had none yet."""
+    """Return the slots of those of the endpoints that are healthy."""
     return _endpoint_slots(endpoint_ids, limits.WEBHOOK_SLOTS, is_included=is_healthy)
 
 
 def failing_endpoint_slots(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
-    """Return the slots of the other endpoints, which are probed one delivery at a time.
+    """Return the slots of failing or closed endpoints, which are probed one delivery at a time.
 
-    They have slots of their own, so all of them together delay no healthy one.
+    Their slots are separate, so that all of them together delay no healthy endpoint.
     """
     return _endpoint_slots(endpoint_ids, FAILING_SLOTS, is_included=lambda endpoint: not is_healthy(endpoint))
 
@@ -101,15 +103,15 @@ _ENDPOINTS_QUERY: Final[Prepared[Endpoint]] = Prepared(
     lambda pks: Endpoint.everywhere.filter(pk__in=pks).only(
         "workspace_id", "failures", "status", "is_on", "deleted_at"
     ),
-    # Each number of endpoints is a statement of its own: kept, they would push out the others.
+    # Each number of endpoints is another statement; if their plans were kept, they would push out others.
     keeps_plan=False,
 )
 
 
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
-    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or time is up.
+    """Send the endpoint's due deliveries until none is left, an attempt fails or is slow, or time is up.
 
-    The rest is queued again: the end of a task wakes the dispatcher.
+    Time is up after `TASK_SECONDS`. The rest is queued again, because the end of a task wakes the dispatcher.
     """
     deadline = monotonic() + TASK_SECONDS
     max_taken = FIRST_TAKEN
@@ -117,17 +119,21 @@ def deliver_to_endpoint(endpoint_id: UUID) -> None:
         seconds_each = _deliver_batch(taken)
         if len(taken) < max_taken or seconds_each is None or monotonic() > deadline:
             return
+        # As many as can be sent in time at this speed; a millisecond is the least, so that nothing divides by 0.
         max_taken = max(1, min(MAX_TAKEN, int(SEND_WITHIN_SECONDS / max(seconds_each, 0.001))))
 
 
 def probe_endpoint(endpoint_id: UUID) -> None:
-    """Send one delivery to a failing endpoint; once it succeeds, the endpoint has its other slots again."""
+    """Send one due delivery, if any, to a failing endpoint; a success makes the endpoint healthy again."""
     for delivery in take(endpoint_id, limit=1):
         deliver(delivery)
 
 
 def take(endpoint_id: UUID, *, limit: int) -> list[Delivery]:
-    """Take the endpoint's earliest due deliveries, as many as its rate allows now, with what they need."""
+    """Take the endpoint's earliest due deliveries, at most `limit` and as many as its rate allows now.
+
+    Each has its endpoint and event loaded. None is taken if the endpoint doesn't exist or its rate is used up.
+    """
     with transaction.atomic():
         work_queue.lock_holder(Delivery._meta.db_table, endpoint_id)
         read_at = monotonic()
@@ -153,13 +159,18 @@ _BODIES_QUERY: Final[Prepared[Event]] = Prepared(lambda pks: Event.everywhere.on
 
 
 def _deliver_batch(taken: Sequence[Delivery]) -> float | None:
-    """Send deliveries in turn; return the seconds that each takes, or None if this task has to end."""
+    """Send deliveries in turn and record them; return the mean seconds of each, or `None` if the task must end.
+
+    It must end after an attempt that failed or was slow. What can't be sent within `SEND_WITHIN_SECONDS`, or
+    comes after such an attempt, is given back and due now. Raises any error of our own in an attempt, after the
+    others were recorded.
+    """
     started = monotonic()
     successes: list[SuccessfulDelivery] = []
     remaining = list(taken)
     own_error: Exception | None = None
     may_go_on = is_healthy(taken[0].endpoint)
-    # The first is sent however late it is, or none might ever be sent.
+    # The first is sent however late it is, or else none might ever be sent.
     while (
         remaining and may_go_on and (remaining[0] is taken[0] or monotonic() - started < SEND_WITHIN_SECONDS)
     ):
@@ -207,7 +218,11 @@ def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
 
 
 def _attempt_delivery(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
-    """Send a delivery; None if there is nothing to send or nowhere to send it, and the delivery was ended."""
+    """Send a delivery and return the result, which isn't recorded yet.
+
+    Returns `None` if nothing was sent: the delivery was ended, is held, or has failed after `MAX_ATTEMPTS`, or its
+    lease is lost.
+    """
     try:
         if monotonic() - delivery.read_at > MAX_READ_AGE_SECONDS:
             _reload(delivery)
@@ -236,12 +251,12 @@ def _record_unless_overtaken(delivery: Delivery, result: AttemptResult) -> None:
 
 
 def _log_overtaken(delivery: Delivery) -> None:
-    """Log that another task has the row, or a person changed it: their change stands."""
+    """Log that another task has the delivery or a person changed it, so that their change stands."""
     log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
 
 
 def give_up(delivery: Delivery) -> None:
-    """Fail a delivery whose workers died again and again before they could record anything."""
+    """Fail a delivery whose workers died again and again. Raises `Overtaken` if the lease is lost."""
     if delivery.status == DeliveryStatus.HELD:
         states.move(delivery, "pending", under_lease=True)
     _end_delivery(
@@ -250,7 +265,7 @@ def give_up(delivery: Delivery) -> None:
 
 
 def _reload(delivery: Delivery) -> None:
-    """Read the delivery's endpoint and event again."""
+    """Read the delivery's endpoint and event again, unless the delivery was deleted."""
     now = monotonic()
     row = Delivery.everywhere.select_related("endpoint", "event").filter(pk=delivery.pk).first()
     if row is not None:
@@ -259,9 +274,13 @@ def _reload(delivery: Delivery) -> None:
 
 
 def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:
-    """Return what to send; None if there is nothing or nowhere to send it, and end the delivery."""
+    """Return the body to send, or `None` if it can't be sent now.
+
+    Then the delivery fails, is held, or only sleeps if it has ended or is held already. Raises `Overtaken` if the
+    lease is lost.
+    """
     if delivery.status not in OPEN_DELIVERIES:
-        # It has a time to wake by mistake, and must not be claimed forever.
+        # It wakes by mistake, and must not be claimed forever.
         delivery.sleep_until(None, attempts=0)
         return None
     if endpoint.deleted_at is not None:
@@ -290,7 +309,7 @@ def _end_delivery(delivery: Delivery, status: str, error: str) -> None:
 
 
 def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
-    """Send the event once. Every answer and every network failure becomes an `AttemptResult`."""
+    """Send the event once; every answer and every network failure becomes an `AttemptResult`."""
     endpoint = delivery.endpoint
     event_id = encode("evt", delivery.event_id)
     headers = {
@@ -327,7 +346,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
             now,
             monotonic() - started,
             headers,
-            error=_storable(str(error), ERROR_CHARACTERS),
+            error=_storable(str(error), _MAX_ERROR_CHARACTERS),
             timed_out=isinstance(error, TimedOut),
             url=endpoint.url,
         )
@@ -351,7 +370,7 @@ def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Cl
 
 
 def _describe_failure(status_code: int) -> str:
-    """Return what is wrong with an answer, as a sentence for people; empty for a 2xx."""
+    """Return why the status is a failure, as a sentence for people, or an empty text for a 2xx."""
     if 200 <= status_code < 300:
         return ""
     if 300 <= status_code < 400:
@@ -363,9 +382,12 @@ def _describe_failure(status_code: int) -> str:
 
 def _loggable_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the response headers that the log keeps, shortened and without secrets."""
-    names = [name for name in headers if name.lower() not in HEADERS_NOT_KEPT][:MAX_HEADERS_KEPT]
+    names = [name for name in headers if name.lower() not in _HEADERS_NOT_KEPT][:_MAX_HEADERS_KEPT]
     redacted: dict[str, str] = logs.redact(
-        {_storable(name, HEADER_CHARACTERS): _storable(headers[name], HEADER_CHARACTERS) for name in names}
+        {
+            _storable(name, _MAX_HEADER_CHARACTERS): _storable(headers[name], _MAX_HEADER_CHARACTERS)
+            for name in names
+        }
     )
     return redacted
 

@@ -32,20 +32,21 @@ class Window(NamedTuple):
 
     endpoint: Endpoint
     recent: Recent
+    """Only the attempts that still count."""
     left: int
 
 
 class EndpointRate:
-    """A sliding window: no second, wherever it begins, has more attempts than the endpoint's rate.
+    """Counts attempts in a sliding window, so that no second has more than the endpoint's rate.
 
-    Use it under the endpoint's lock; it goes by the database's clock, so several processes count as one. An
-    attempt may begin up to `lasts` seconds after it was counted.
+    Call it under the endpoint's lock. It uses the database's clock, so that all processes count alike. An attempt
+    may begin up to `lasts` seconds after it was counted.
     """
 
     def __init__(self, *, lasts: float = 0.0) -> None:
         self._window_milliseconds = _SECOND_MILLISECONDS + round(lasts * 1000)
 
-    def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
+    def count_remaining(self, groups: Collection[UUID]) -> dict[UUID, int]:
         """Return how many attempts of each endpoint may begin now, without endpoints that don't exist."""
         if not groups:
             return {}
@@ -56,15 +57,16 @@ class EndpointRate:
         }
 
     def read(self, endpoint_id: UUID) -> Window | None:
-        """Return the endpoint with its window at this moment; None if there is no such endpoint."""
+        """Return the endpoint with its recent attempts, or `None` if it doesn't exist."""
         endpoint_key = EndpointPace._meta.get_field("endpoint").get_db_prep_value(endpoint_id, connection)
+        # A raw query has no `first()`; it finds one row at most.
         for endpoint in Endpoint.everywhere.raw(_ENDPOINT_SQL, [endpoint_key]):
             recent = self._within_window(json.loads(endpoint.recent or "[]"), _now_milliseconds())
             return Window(endpoint, recent, self._remaining(endpoint.rate, recent))
         return None
 
     def count(self, window: Window, taken: int) -> None:
-        """Count attempts that begin now."""
+        """Store that `taken` attempts begin now."""
         now, endpoint = _now_milliseconds(), window.endpoint
         recent = [*self._within_window(window.recent, now), [now, taken]]
         # The endpoint's lock keeps others from writing the row meanwhile.

@@ -20,7 +20,7 @@ from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import limits, signing, validation
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus, Recovery, RecoveryStatus
-from webhooks.results import is_open
+from webhooks.results import is_open, lock_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,18 +54,17 @@ def add(
     is_tried: bool = False,
     actor: str,
 ) -> AddedEndpoint:
-    """Create an endpoint, which is on at once.
+    """Create an endpoint, which is switched on.
 
-    Two may have the same address; no `events` means the default types.
-
-    With `is_tried` the address is connected to first, which takes seconds at most, and a test event is sent
-    to it. Raises `Invalid` for bad values.
+    Several may have the same address; no `events` means the default types. With `is_tried` the address is
+    connected to first, within `CONNECT_SECONDS`, and gets a test event. Raises `Invalid` for bad values and, with
+    `is_tried`, for an address that no call may reach.
     """
     event_types = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
-    validation.refuse_unless_usable(url, event_types, description, rate)
+    validation.validate_endpoint(url, event_types, description, rate)
     if is_tried:
-        validation.refuse_forbidden_address(url)
+        validation.connect_and_validate_address(url)
     secret = signing.make_secret()
     with transaction.atomic():
         endpoint: Endpoint = Endpoint.everywhere.create(
@@ -95,18 +94,18 @@ def change(
 ) -> Delivery | None:
     """Change an endpoint's events, rate or address from the next event on.
 
-    A new address gets a test event, whose delivery is returned, and also what waits for the old one. The old
-    one's failures don't count against it, but an endpoint that was disabled stays so until somebody switches
-    it on. Raises `Invalid` for bad values, `Conflict` if it was removed.
+    A new address is connected to first, and gets the deliveries that wait for the old one. If the endpoint is
+    open it also gets a test event, whose delivery is returned; else the result is `None`. The old address's
+    failures don't count against it, but an endpoint that was disabled stays so until somebody switches it on.
+    Raises `Invalid` for bad values and an address that no call may reach, `Conflict` if the endpoint was removed.
     """
     event_types = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
-    validation.refuse_unless_usable(url, event_types, description, rate)
+    validation.validate_endpoint(url, event_types, description, rate)
     if url != endpoint.url:
-        validation.refuse_forbidden_address(url)
+        validation.connect_and_validate_address(url)
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         old_url = locked.url
         values: dict[str, Any] = {"url": url, "events": event_types, "description": description, "rate": rate}
         if url != old_url:
@@ -131,7 +130,7 @@ def rotate_secret(
     actor: str,
     now: datetime | None = None,
 ) -> str:
-    """Return a new secret, which is shown once; for `overlap` (0 to 7 days) the old one signs beside it.
+    """Create and return a new secret; for `overlap` (0 to 7 days) the old one signs too.
 
     Raises `Invalid` for another overlap, `Conflict` if the endpoint was removed.
     """
@@ -144,8 +143,7 @@ def rotate_secret(
     secret = signing.make_secret()
     with transaction.atomic():
         # Two rotations at once must not both keep the same old secret and lose one of the new ones.
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         states.write_as(
             locked,
             locked.status,
@@ -158,27 +156,22 @@ def rotate_secret(
 
 
 def switch_off(endpoint: Endpoint, *, actor: str) -> None:
-    """Hold the endpoint's events from now on; attempts in flight still end.
-
-    Raises `Conflict` if it was removed.
-    """
+    """Hold the endpoint's events; attempts in flight still end. Raises `Conflict` if it was removed."""
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         states.write_as(locked, locked.status, is_on=False)
         _audit("endpoint.switched_off", locked, actor)
 
 
 def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: datetime | None = None) -> int:
-    """Send events again, with `release` also those held meanwhile, oldest first; return how many those are.
+    """Send events again, with `release` also the held ones, oldest first; return how many of those there are.
 
-    Raises `Conflict` if it was removed.
+    A running recovery goes on. Raises `Conflict` if the endpoint was removed.
     """
     now = now or utc_now()
     released = 0
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         values: dict[str, Any] = {"is_on": True, "failures": 0, "failing_since": None}
         if locked.status == EndpointStatus.ACTIVE:
             states.write_as(locked, "active", **values)
@@ -199,14 +192,13 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
 
 
 def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> None:
-    """Delete the endpoint and its secrets; its log stays, and what waits for it fails.
+    """Mark the endpoint as deleted and erase its secrets; its log stays, and open deliveries fail soon.
 
-    Raises `Conflict` if it was removed already.
+    Raises `Conflict` if the endpoint was removed already.
     """
     now = now or utc_now()
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         states.write_as(
             locked,
             locked.status,
@@ -216,7 +208,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             previous_secret=None,
             previous_secret_until=None,
         )
-        # Woken so that a task ends each of them in the log.
+        # They are woken, so that a task ends each of them in the log.
         Delivery.objects.of(locked.workspace_id).open().filter(endpoint=locked).update(
             wake_at=now, **work_queue.overtake()
         )
@@ -226,7 +218,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
 
 
 def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> None:
-    """Send a delivery now, with a fresh schedule, whatever its status.
+    """Queue a delivery for now, with a fresh schedule, whatever its status.
 
     If an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get the event
     twice. Raises `Conflict` if the endpoint is off or removed, or the event's content is no longer kept.
@@ -234,8 +226,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
     now = now or utc_now()
     with transaction.atomic():
         # The endpoint is locked before the delivery, as everywhere, so that two writers can't deadlock.
-        endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=delivery.endpoint_id)
-        _refuse_removed(endpoint)
+        endpoint = lock_endpoint(delivery.endpoint_id)
         if not is_open(endpoint):
             raise Conflict.because(
                 code="endpoint_is_off",
@@ -256,7 +247,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
-    """Send a `webhook.test` to this endpoint only; it isn't in the feed of events and isn't counted.
+    """Queue a `webhook.test` for this endpoint only; it isn't in the feed of events and isn't counted.
 
     Raises `Conflict` if the endpoint is off or removed.
     """
@@ -264,8 +255,7 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
     event_id = uuid7()
     data = {"endpoint": encode("whe", endpoint.pk), "message": "This endpoint receives events."}
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         if not is_open(locked):
             raise Conflict.because(code="endpoint_is_off", message="Switch the endpoint on first.")
         event = Event.everywhere.create(
@@ -298,10 +288,11 @@ class DisabledEndpoint:
 
     host: str
     address: str
+    """The host and path, as people see them."""
     is_gone: bool
 
 
-def disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
+def find_disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
     """Return the newest five endpoints that the service, not a person, switched off."""
     rows = (
         Endpoint.objects.of(workspace_id)
@@ -322,16 +313,11 @@ def answered_410(endpoint: Any) -> QuerySet[Delivery]:
 
 
 def _wake_recovery(endpoint: Endpoint) -> None:
-    """Have the endpoint's recovery go on, if one runs, which sleeps while the endpoint is off."""
+    """Wake the endpoint's running recovery, if any, which sleeps while the endpoint is off."""
     running = Recovery.objects.of(endpoint.workspace_id).filter(
         endpoint=endpoint, status=RecoveryStatus.RUNNING
     )
     running.update(wake_at=work_queue.database_now(), **work_queue.overtake())
-
-
-def _refuse_removed(endpoint: Endpoint) -> None:
-    if endpoint.deleted_at is not None:
-        raise Conflict.because(code="endpoint_removed", message="This endpoint was removed; add a new one.")
 
 
 def _audit(action: str, endpoint: Endpoint, actor: str, details: dict[str, object] | None = None) -> None:

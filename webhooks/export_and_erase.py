@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from accounts import notices
 from accounts.export import iterate_rows
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from webhooks.models import Delivery, Endpoint
 
@@ -36,34 +36,36 @@ def _endpoint_json(row: Endpoint) -> dict[str, Any]:
         "rate": row.rate,
         "status": row.status,
         "test": row.test,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 
-def erase(workspace_id: UUID, rows: int) -> int:
-    """Delete some of a workspace's endpoints and deliveries; return how many rows, 0 if none are left."""
-    return _erase_endpoints(Endpoint.everywhere.filter(workspace_id=workspace_id), rows)
+def erase(workspace_id: UUID, max_rows: int) -> int:
+    """Delete some of a workspace's endpoints and deliveries; return how many rows, or 0 if none are left."""
+    return _erase_from_first(Endpoint.everywhere.filter(workspace_id=workspace_id), max_rows)
 
 
-def remove_samples(workspace_id: UUID, rows: int) -> int:
-    """Delete some sample endpoints and their logs; return how many rows, 0 if none are left."""
+def remove_samples(workspace_id: UUID, max_rows: int) -> int:
+    """Delete some sample endpoints and deliveries, and notices; return how many rows, or 0 if none are left."""
     endpoints = Endpoint.everywhere.filter(workspace_id=workspace_id, is_sample=True)
-    # Deleted first, so that nothing is added to what is being removed.
+    # First the endpoints are marked as deleted, so that they get no further deliveries.
     endpoints.filter(deleted_at=None).update(deleted_at=utc_now())
     notices.delete_about(workspace_id, endpoints.values_list("pk", flat=True))
-    return _erase_endpoints(endpoints, rows)
+    return _erase_from_first(endpoints, max_rows)
 
 
-def _erase_endpoints(endpoints: QuerySet[Endpoint], rows: int) -> int:
-    """Delete some deliveries, by the index of their endpoint's log, or an endpoint without any.
+def _erase_from_first(endpoints: QuerySet[Endpoint], max_rows: int) -> int:
+    """Delete up to `max_rows` deliveries of the first endpoint, or the endpoint itself if it has none.
 
-    Attempts are deleted with their deliveries.
+    Returns how many rows, or 0 without an endpoint. Attempts are deleted with their deliveries. One endpoint at
+    a time, because the index of an endpoint's log finds its deliveries.
     """
-    for endpoint_id in endpoints.values_list("pk", flat=True):
-        ids = list(Delivery.everywhere.filter(endpoint_id=endpoint_id).values_list("pk", flat=True)[:rows])
-        if ids:
-            Delivery.everywhere.filter(pk__in=ids).delete()
-            return len(ids)
-        Endpoint.everywhere.filter(pk=endpoint_id).delete()
-        return 1
-    return 0
+    endpoint_id = endpoints.values_list("pk", flat=True).first()
+    if endpoint_id is None:
+        return 0
+    ids = list(Delivery.everywhere.filter(endpoint_id=endpoint_id).values_list("pk", flat=True)[:max_rows])
+    if ids:
+        Delivery.everywhere.filter(pk__in=ids).delete()
+        return len(ids)
+    Endpoint.everywhere.filter(pk=endpoint_id).delete()
+    return 1

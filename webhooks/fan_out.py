@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def write_deliveries(events: Sequence[Event]) -> None:
-    """Queue the events for their workspaces' endpoints, in the transaction that marks them dispatched."""
+    """Queue the events for the endpoints that want them; call it in the transaction that marks them dispatched.
+
+    An event that was queued for an endpoint before isn't queued again.
+    """
     workspace_ids = {event.workspace_id for event in events}
     endpoints: defaultdict[UUID, list[Endpoint]] = defaultdict(list)
     for endpoint in Endpoint.everywhere.filter(workspace_id__in=workspace_ids, deleted_at__isnull=True):

@@ -1,4 +1,4 @@
-"""Limits of endpoints and deliveries, each with its unit and its reason."""
+"""Sets the limits of endpoints and deliveries, each with its unit and its reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEBHOOK_SCHEDULE: Final = (
 )
 """Waits before each of the ten attempts: 75 h 35 min 5 s in all."""
 WEBHOOK_JITTER: Final = 0.2
-"""By how much of itself a wait may grow at random, so that retries don't come in step."""
+"""The share of a wait by which it may grow at random, so that retries don't come in step."""
 WEBHOOK_TIMEOUT_SECONDS: Final = 15
 """Seconds of one whole exchange with an endpoint."""
 WEBHOOK_ANSWER_BYTES: Final = 64 * 1024
@@ -33,7 +33,7 @@ WEBHOOK_ANSWER_KEPT: Final = 4 * 1024
 WEBHOOK_SLOTS: Final = 4
 """Deliveries to one endpoint at the same time."""
 WEBHOOK_RATE: Final = 20
-"""Attempts that are begun at one endpoint within a second, if nobody says otherwise."""
+"""Attempts that are begun at one endpoint within a second by default."""
 WEBHOOK_RATE_MOST: Final = 100
 """The highest rate of an endpoint."""
 WEBHOOK_RETRY_AFTER_MOST: Final = timedelta(hours=24)

@@ -1,4 +1,4 @@
-"""Sends again what an endpoint missed since a time, with only a few queued ahead of newer events."""
+"""Resends the deliveries that an endpoint missed since a time, with few queued ahead of newer events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, lowest_id_at, uuid7
 from webhooks import limits
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, Recovery, RecoveryStatus
-from webhooks.results import is_healthy, is_open
+from webhooks.results import is_healthy, is_open, lock_endpoint
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,12 +30,13 @@ LEASE: Final = timedelta(seconds=60)
 PORTION_ROWS: Final = 50
 """Deliveries that are queued in one transaction."""
 MAX_QUEUED_SECONDS: Final = 2
-"""How much may be queued, in seconds of the endpoint's rate: new events wait for no more than that."""
+"""Deliveries that may be queued, in seconds of the endpoint's rate: new events wait no longer than that."""
 MAX_QUEUED_OF_FAILING: Final = 2
-"""The same as a number for a failing endpoint, which is tried one delivery at a time."""
+"""Deliveries that may be queued for a failing endpoint, which is tried one delivery at a time."""
 QUEUE_FULL_PAUSE: Final = timedelta(seconds=1)
+"""The wait of a recovery if as many deliveries are queued as may be."""
 ENDPOINT_OFF_PAUSE: Final = timedelta(days=1)
-"""`webhooks.endpoints` wakes it long before, when the endpoint is switched on or removed."""
+"""The wait if the endpoint is off; `webhooks.endpoints` wakes the recovery when it is switched on or removed."""
 _MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)
 """How far a process's clock, which makes ids, may differ from the database's."""
 
@@ -48,11 +49,11 @@ def start(
     actor: str,
     now: datetime | None = None,
 ) -> Recovery:
-    """Start sending again in the background; an endpoint has one recovery at a time.
+    """Start to resend deliveries in the background; an endpoint has one recovery at a time.
 
-    What hasn't arrived is what failed, what is held, and what waits for a later try; with `is_everything`
-    also what was delivered. What happens from now on isn't part of it. Raises `Invalid` for a future time,
-    `Conflict` if the endpoint is off or removed, or a recovery is running.
+    It resends deliveries that failed, are held or wait for a later try, and with `is_everything` those that
+    arrived. Events from now on aren't part of it, nor those older than `EVENT_PAYLOADS_KEPT`. Raises `Invalid`
+    for a future time, `Conflict` if the endpoint is off or removed, or a recovery is running.
     """
     now = now or utc_now()
     if since > now:
@@ -60,11 +61,7 @@ def start(
     # The content of older events is no longer kept.
     since = max(since, now - limits.EVENT_PAYLOADS_KEPT)
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        if locked.deleted_at is not None:
-            raise Conflict.because(
-                code="endpoint_removed", message="This endpoint was removed; add a new one."
-            )
+        locked = lock_endpoint(endpoint.pk)
         if not is_open(locked):
             raise Conflict.because(code="endpoint_is_off", message="Switch the endpoint on first.")
         try:
@@ -90,14 +87,14 @@ def start(
 
 
 def stop(recovery: Recovery, *, actor: str, now: datetime | None = None) -> None:
-    """Queue nothing more; what is queued is sent. Raises `MoveRefused` if the recovery has ended."""
+    """Stop the recovery; queued deliveries are still sent. Raises `MoveRefused` if the recovery has ended."""
     with transaction.atomic():
         states.move(recovery, "stopped", wake_at=None, ended_at=now or utc_now(), **work_queue.overtake())
         _audit("endpoint.recovery_stopped", recovery, actor)
 
 
-def newest_of(endpoint: Endpoint) -> Recovery | None:
-    """Return the endpoint's newest recovery, ended or not; None if there was none."""
+def find_newest(endpoint: Endpoint) -> Recovery | None:
+    """Return the endpoint's newest recovery, ended or not, or `None` if there was none."""
     recovery: Recovery | None = (
         Recovery.objects.of(endpoint.workspace_id).filter(endpoint=endpoint).order_by("-id").first()
     )
@@ -105,7 +102,7 @@ def newest_of(endpoint: Endpoint) -> Recovery | None:
 
 
 def run_recovery(recovery: Recovery) -> None:
-    """Queue portion after portion, each in one transaction with the cursor, until enough is queued."""
+    """Queue portions, each in a transaction with the cursor, until none is left, it must wait, or loses its lease."""
     crash_point("recover.claimed")
     try:
         if recovery.total is None:
@@ -124,12 +121,12 @@ def run_recovery(recovery: Recovery) -> None:
 
 
 def give_up(recovery: Recovery) -> None:
-    """Stop a recovery whose workers died again and again; what is queued is sent."""
+    """Stop a recovery whose workers died again and again. Raises `Overtaken` if the lease is lost."""
     states.move(recovery, "stopped", under_lease=True, wake_at=None, attempts=0, ended_at=utc_now())
 
 
 def _queue_portion(recovery: Recovery) -> bool:
-    """Queue one portion; return False if the recovery has ended or sleeps."""
+    """Queue a portion, or return `False` if the recovery ended or sleeps. Raises `Overtaken` without lease."""
     with transaction.atomic():
         # The endpoint is locked before its deliveries, as everywhere, so that two writers can't deadlock.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=recovery.endpoint_id)
@@ -142,11 +139,12 @@ def _queue_portion(recovery: Recovery) -> bool:
             return False
         queued = Delivery.everywhere.filter(endpoint=endpoint, wake_at__lte=now)
         max_queued = endpoint.rate * MAX_QUEUED_SECONDS if is_healthy(endpoint) else MAX_QUEUED_OF_FAILING
-        room = min(PORTION_ROWS, max_queued - queued[:max_queued].count())
-        if room <= 0:
+        max_portion = min(PORTION_ROWS, max_queued - queued[:max_queued].count())
+        if max_portion <= 0:
             recovery.sleep_until(now + QUEUE_FULL_PAUSE, attempts=0)
             return False
-        portion = list(_deliveries_to_resend(recovery).filter(pk__gt=recovery.cursor).order_by("pk")[:room])
+        remaining = _deliveries_to_resend(recovery).filter(pk__gt=recovery.cursor)
+        portion = list(remaining.order_by("pk")[:max_portion])
         sent = recovery.sent + sum(_requeue(delivery, now) for delivery in portion)
         if not portion:
             states.move(recovery, "done", under_lease=True, wake_at=None, attempts=0, ended_at=now)
@@ -159,7 +157,7 @@ def _queue_portion(recovery: Recovery) -> bool:
 
 
 def _deliveries_to_resend(recovery: Recovery) -> QuerySet[Delivery]:
-    """Return the deliveries of the recovery, by the index of the endpoint's log."""
+    """Return the recovery's deliveries whose event still has its body, by the index of the endpoint's log."""
     deliveries: QuerySet[Delivery] = Delivery.everywhere.filter(
         endpoint_id=recovery.endpoint_id,
         pk__gt=lowest_id_at(recovery.since - _MAX_CLOCK_DIFFERENCE),
@@ -177,7 +175,7 @@ def _deliveries_to_resend(recovery: Recovery) -> QuerySet[Delivery]:
 
 
 def _requeue(delivery: Delivery, now: datetime) -> bool:
-    """Queue a delivery with a fresh schedule; False if it is being sent anyway, or was changed meanwhile."""
+    """Queue a delivery with a fresh schedule, or return `False` if it is due, being sent, or was changed."""
     if delivery.status == DeliveryStatus.PENDING and (
         delivery.attempts or (delivery.wake_at and delivery.wake_at <= now)
     ):
@@ -206,7 +204,7 @@ def _audit(action: str, recovery: Recovery, actor: str, details: dict[str, objec
 
 
 def forget(now: datetime) -> int:
-    """Delete some ended recoveries that are too old, and return how many. They are found by their ids."""
+    """Delete up to 500 ended recoveries that are too old, found by their ids, and return how many rows."""
     too_old = Recovery.everywhere.filter(pk__lt=lowest_id_at(now - limits.DELIVERY_ATTEMPTS_KEPT)).exclude(
         status=RecoveryStatus.RUNNING
     )

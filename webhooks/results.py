@@ -1,4 +1,4 @@
-"""Records the result of an attempt: the attempt, the delivery, the endpoint's health, the next try.
+"""Records the result of an attempt in the log, the delivery, the endpoint's health and the next try.
 
 All of it is written in one transaction, under the delivery's lease. The successes of a task are written
 together.
@@ -20,7 +20,8 @@ from config.core import counters, states
 from config.core.clock import utc_now
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
+from config.core.errors import Conflict
 from config.core.http_client.retry_after import read_retry_after
 from config.core.ids import encode
 from webhooks import limits
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 THROTTLED_STATUSES: Final = frozenset({429, 502, 504})
+"""Statuses after which the wait is at least `WEBHOOK_THROTTLED_WAIT`."""
 
 
 @dataclass(frozen=True)
 class AttemptResult:
-    """The result of one attempt. `status_code` is None without an answer; `error` is empty for a 2xx."""
+    """The result of one attempt; `status_code` is `None` without an answer, `error` is empty for a 2xx."""
 
     started_at: datetime
     seconds: float
@@ -69,21 +71,32 @@ def is_healthy(endpoint: Endpoint) -> bool:
 
 
 def is_open(endpoint: Endpoint) -> bool:
-    """Return whether events are sent to the endpoint: it isn't removed, and nobody has switched it off."""
+    """Return whether events are sent to the endpoint: it isn't removed, nor switched off by anybody."""
     return endpoint.is_on and endpoint.status != EndpointStatus.DISABLED and endpoint.deleted_at is None
+
+
+def lock_endpoint(endpoint_id: UUID) -> Endpoint:
+    """Return the endpoint, locked until the transaction ends. Raises `Conflict` if it was removed."""
+    endpoint: Endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id)
+    if endpoint.deleted_at is not None:
+        raise Conflict.because(code="endpoint_removed", message="This endpoint was removed; add a new one.")
+    return endpoint
 
 
 # --- The schedule ----------------------------------------------------------------------------------------------------
 
 
 def next_wait(tries: int, sent: AttemptResult, *, chance: random.Random) -> timedelta | None:
-    """Return the wait after `tries` failed attempts, from the last attempt's end; None after the last try."""
+    """Return the wait from the last attempt's end, or `None` if all tries of the schedule are used.
+
+    `tries` counts the failed attempts, and `sent` is the last one. A `Retry-After` may lengthen the wait.
+    """
     if tries >= len(limits.WEBHOOK_SCHEDULE):
         return None
     wait = limits.WEBHOOK_SCHEDULE[tries]
     if sent.timed_out or sent.status_code in THROTTLED_STATUSES:
         wait = max(wait, limits.WEBHOOK_THROTTLED_WAIT)
-    # Only upwards: the documented waits are minimums.
+    # The wait only grows, because the documented waits are minimums.
     wait *= 1 + chance.uniform(0, limits.WEBHOOK_JITTER)
     retry_after = read_retry_after(
         sent.response_headers, now=sent.ended_at, longest=limits.WEBHOOK_RETRY_AFTER_MOST
@@ -101,7 +114,8 @@ def record_result(
 ) -> None:
     """Write the attempt, the delivery and the endpoint's health, all or nothing.
 
-    Raises `Overtaken` without the lease.
+    A failed delivery is retried, held if the endpoint is off, or has failed after the last try or if the endpoint
+    was removed. Raises `Overtaken` if the lease is lost.
     """
     values: dict[str, Any] = {
         "attempts": 0,
@@ -136,14 +150,14 @@ def record_result(
 
 
 def _count_tries(delivery: Delivery) -> int:
-    """Return the attempts of the current schedule, with this one.
+    """Return the number of attempts in the current schedule, this one included.
 
     Sending again by hand sets `due_at`, which begins a new schedule.
     """
     since = delivery.due_at
     if since is None or since == delivery.created_at:
-        # Not by time: this process's clock may be behind the database's, and the first attempt before
-        # `since`.
+        # The attempts aren't counted by time, because this process's clock may be behind the database's, and the
+        # first attempt before `since`.
         return delivery.attempt_count + 1
     return 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
 
@@ -152,10 +166,10 @@ SuccessfulDelivery = tuple[Delivery, AttemptResult]
 
 
 def record_successes(done: Sequence[SuccessfulDelivery]) -> None:
-    """Write for many successes what `record_result()` writes, in one transaction.
+    """Write for many successes what `record_result()` writes, in one transaction if possible.
 
-    Those that were overtaken are left out and logged. It raises nothing: if one of them fails, the others are
-    written.
+    If one of them was overtaken or fails, each is written separately, and that one is only logged. It raises
+    nothing.
     """
     if not done:
         return
@@ -177,7 +191,7 @@ def record_successes(done: Sequence[SuccessfulDelivery]) -> None:
 
 
 def _record_together(done: Sequence[SuccessfulDelivery]) -> bool:
-    """Record all of them; return False, and write nothing, if one of them was overtaken."""
+    """Record all of them, or return `False` and write nothing if one of them was overtaken."""
     last_success_by_endpoint: dict[UUID, datetime] = {}
     for delivery, result in done:
         last_success_by_endpoint[delivery.endpoint_id] = max(
@@ -213,7 +227,7 @@ def _record_together(done: Sequence[SuccessfulDelivery]) -> bool:
 
 
 def _build_attempt(delivery: Delivery, result: AttemptResult) -> DeliveryAttempt:
-    """Return the unsaved row of the log."""
+    """Return the attempt as an unsaved row of the log."""
     return DeliveryAttempt(
         workspace_id=delivery.workspace_id,
         delivery=delivery,
@@ -252,7 +266,11 @@ def _log_attempt(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) 
 
 
 def update_health(endpoint: Endpoint, sent: AttemptResult) -> None:
-    """Count this attempt in the endpoint's health; the caller has locked the row."""
+    """Count this attempt in the health of the endpoint, whose row the caller has locked.
+
+    Enough failures in a row degrade the endpoint. It is disabled by a 410, or if it has failed often and long
+    enough. Members are notified of both.
+    """
     now = sent.ended_at
     if sent.is_success:
         _count_success(endpoint, now)
@@ -276,7 +294,7 @@ def update_health(endpoint: Endpoint, sent: AttemptResult) -> None:
 
 
 def _notify_members(endpoint: Endpoint, result: AttemptResult, now: datetime) -> None:
-    """Notify members that the endpoint fails or was switched off."""
+    """Notify members, once per status and series of failures, that the endpoint fails or was switched off."""
     names = {"host": endpoint.address, "failures": endpoint.failures}
     if endpoint.status == EndpointStatus.DISABLED:
         title = _("The webhook endpoint at %(host)s was switched off") % names
@@ -287,7 +305,7 @@ def _notify_members(endpoint: Endpoint, result: AttemptResult, now: datetime) ->
     notices.record(
         "webhook",
         workspace_id=endpoint.workspace_id,
-        key=f"{endpoint.pk.hex}:{endpoint.status}:{as_z(endpoint.failing_since or now)}",
+        key=f"{endpoint.pk.hex}:{endpoint.status}:{format_utc(endpoint.failing_since or now)}",
         title=title,
         text=f"{result.error}\n{text}",
         path="settings/webhooks",
@@ -296,10 +314,7 @@ def _notify_members(endpoint: Endpoint, result: AttemptResult, now: datetime) ->
 
 
 def _count_success_of(endpoint_id: UUID, now: datetime) -> None:
-    """Lock the endpoint's row until the transaction ends, and count a success.
-
-    A healthy endpoint takes one statement.
-    """
+    """Lock the endpoint's row and count a success, in one statement if the endpoint is healthy."""
     healthy_row = {"pk": endpoint_id, "failures": 0, "status": EndpointStatus.ACTIVE}
     if not update_each(Endpoint, [(healthy_row, {"last_success_at": now, "updated_at": utc_now()})]):
         _count_success(Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id), now)

@@ -1,7 +1,4 @@
-"""Deletes what is no longer kept: old events' payloads, old deliveries and their attempts.
-
-The scheduled job that calls these is `config/operations/retention.py`.
-"""
+"""Deletes old events' payloads, deliveries and attempts, for the job in `config/operations/retention.py`."""
 
 from __future__ import annotations
 
@@ -16,25 +13,25 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 RETENTION_ROWS: Final = 500
-"""Rows emptied or deleted in one statement: a short lock, however many are too old."""
+"""Rows emptied or deleted in one statement: few, so that locks are short."""
 
 
 def empty_events(now: datetime) -> int:
-    """Empty some events that are too old, and return how many. One index read if none are old."""
+    """Empty up to `RETENTION_ROWS` events that are too old, and return how many."""
     too_old = Event.everywhere.filter(body__isnull=False, created_at__lt=now - limits.EVENT_PAYLOADS_KEPT)
     ids = list(too_old.order_by("created_at").values_list("pk", flat=True)[:RETENTION_ROWS])
     return Event.everywhere.filter(pk__in=ids).update(body=None) if ids else 0
 
 
 def forget_attempts(now: datetime) -> int:
-    """Delete some attempts that are too old, and return how many."""
+    """Delete up to `RETENTION_ROWS` attempts that are too old, and return how many."""
     too_old = DeliveryAttempt.everywhere.filter(started_at__lt=now - limits.DELIVERY_ATTEMPTS_KEPT)
     ids = list(too_old.order_by("started_at").values_list("pk", flat=True)[:RETENTION_ROWS])
     return int(DeliveryAttempt.everywhere.filter(pk__in=ids).delete()[0]) if ids else 0
 
 
 def forget_deliveries(now: datetime) -> int:
-    """Delete some deliveries that are too old, and return how many. What is still tried is kept.
+    """Delete up to `RETENTION_ROWS` ended deliveries that are too old and have no attempts; return how many.
 
     They are found by their ids, which rise with time, so no further index is needed.
     """

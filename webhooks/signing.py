@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SECRET_PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
+"""Random bytes of a secret."""
 
 
 def make_secret() -> str:
@@ -35,7 +36,7 @@ def secrets_of(endpoint: Endpoint, *, now: datetime) -> list[str]:
 
 
 def sign(signing_secrets: Sequence[str], event_id: str, sent_at: datetime, body: bytes) -> str:
-    """Return the value of `webhook-signature`: `v1,` and base64 for each secret; receivers accept any.
+    """Return the value of `webhook-signature`: `v1,` and base64 for each secret, of which receivers accept any.
 
     `sent_at` is in UTC; its whole seconds are those of `webhook-timestamp`.
     """

@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ENDPOINT: Final[Mapping[str, frozenset[str]]] = {
-    # Straight to disabled by an answer of 410, which says that the endpoint is gone forever.
+    # An answer of 410, which says that the endpoint is gone forever, disables an active one at once.
     "active": frozenset({"degraded", "disabled"}),
     "degraded": frozenset({"active", "disabled"}),
-    # Only by a person.
+    # Only a person switches it on again.
     "disabled": frozenset({"active"}),
 }
 
 DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"delivered", "failed", "held"}),
-    # Failed if the endpoint is removed while it is held.
+    # A held delivery fails if its endpoint is removed.
     "held": frozenset({"pending", "failed"}),
-    # Sent again because a person asked for it.
+    # An ended delivery is sent again if a person asks for it.
     "failed": frozenset({"pending"}),
     "delivered": frozenset({"pending"}),
 }

@@ -1,4 +1,4 @@
-"""Registers the webhooks' jobs: events to deliveries, deliveries to endpoints."""
+"""Registers the webhooks' jobs: write deliveries, send them, probe failing endpoints, run recoveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks an endpoint's address, events, description and rate. Nothing here writes."""
+"""Validates an endpoint's address, events, description and rate, and writes nothing."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from webhooks.models import EVERY_EVENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DESCRIPTION_CHARACTERS: Final = 200
+MAX_DESCRIPTION_CHARACTERS: Final = 200
+"""The most characters of an endpoint's description."""
 CONNECT_SECONDS: Final = 3.0
-"""Short, because somebody waits for the page."""
+"""Seconds of a try to connect, few because somebody waits for the page."""
 _SPACE_OR_CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
 
 
-def refuse_unless_usable(
+def validate_endpoint(
     url: str, events: Sequence[str], description: str, rate: int = limits.WEBHOOK_RATE
 ) -> None:
-    """Raise `Invalid` with everything that is wrong; `rate` is in deliveries a second."""
-    problems = [*problems_of_url(url), *_problems_of_events(events)]
-    if len(description) > DESCRIPTION_CHARACTERS:
+    """Raise `Invalid` with everything that is wrong with the values; `rate` is in attempts a second."""
+    problems = [*_find_url_problems(url), *_find_event_problems(events)]
+    if len(description) > MAX_DESCRIPTION_CHARACTERS:
         problems.append(
-            Detail("description", "too_long", f"Use at most {DESCRIPTION_CHARACTERS} characters.")
+            Detail("description", "too_long", f"Use at most {MAX_DESCRIPTION_CHARACTERS} characters.")
         )
     if not 1 <= rate <= limits.WEBHOOK_RATE_MOST:
         message = f"Choose a rate from 1 to {limits.WEBHOOK_RATE_MOST} a second."
@@ -40,8 +41,8 @@ def refuse_unless_usable(
         raise Invalid(*problems)
 
 
-def problems_of_url(url: str) -> list[Detail]:
-    """Return what is wrong with the form of the address; where it leads is checked at every connection."""
+def _find_url_problems(url: str) -> list[Detail]:
+    """Return the first problem of the address as it is written; where it leads is checked at each connection."""
 
     def problem(code: str, message: str) -> list[Detail]:
         return [Detail("url", code, message)]
@@ -62,12 +63,11 @@ def problems_of_url(url: str) -> list[Detail]:
     return []
 
 
-def refuse_forbidden_address(url: str) -> None:
-    """Connect once. Raises `Invalid` if the address leads where no call may go.
+def connect_and_validate_address(url: str) -> None:
+    """Connect once, so never within a transaction. Raises `Invalid` if the address leads where no call may go.
 
-    Only that is refused here. A receiver that isn't up yet, or a name that DNS doesn't know yet, shows with
-    the test event; and every later connection is checked again. It talks to the network: never call it inside
-    a transaction.
+    Other failures pass: a receiver that isn't up yet, or a name that DNS doesn't know yet, shows with the test
+    event. Every later connection is checked again.
     """
     parts = urlsplit(url)
     policy = Policy(
@@ -84,8 +84,8 @@ def refuse_forbidden_address(url: str) -> None:
         return
 
 
-def _problems_of_events(names: Sequence[str]) -> list[Detail]:
-    """Return a problem for each name that is no type of events; `*` alone stands for all types."""
+def _find_event_problems(names: Sequence[str]) -> list[Detail]:
+    """Return a problem for each name that isn't a type of events; `*` alone stands for all types."""
     if list(names) == [EVERY_EVENT]:
         return []
     known_names = ", ".join(TYPES)

@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 _SCHEME: Final = "Bearer"
 _BAD_TOKENS_GROUP: Final = "accounts.bad_tokens"
 CACHE_SKIPPED_SECONDS: Final = 5.0
-"""Time without counting after the cache failed: a dead cache must not cost every bad token a time-out."""
+"""Seconds without counting after the cache failed: a dead cache must not cost every bad token a time-out."""
 _cache_skipped_until: Final = {"at": 0.0}
 
 
@@ -59,7 +59,7 @@ class Unauthenticated(AppError):
 
 
 class TooManyBadTokens(AppError):
-    """Raised when an address has sent too many invalid tokens; `retry_after` is in seconds."""
+    """Raised when a client's network has sent too many invalid tokens; `retry_after` is in seconds."""
 
     code = "rate_limited"
 
@@ -74,7 +74,11 @@ class BearerToken(BaseAuthentication):
     """Authenticates requests by the `Authorization: Bearer` header, for DRF."""
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
-        """Return the caller. Raises `Unauthenticated`, or `TooManyBadTokens` for a network that guesses."""
+        """Return the caller, as DRF's user and as its auth, and record the use of the token.
+
+        Raises `Unauthenticated` without a live token, `TooManyBadTokens` if the client's network has sent too
+        many invalid ones.
+        """
         text = _bearer_token(request.META.get("HTTP_AUTHORIZATION", ""))
         if text is None:
             raise Unauthenticated
@@ -85,7 +89,7 @@ class BearerToken(BaseAuthentication):
         if token is None:
             _count_bad_token(request._request)  # noqa: SLF001  django-ratelimit knows Django's requests
             raise Unauthenticated
-        tokens.note_use(token, address=client_address(request._request), now=now)  # noqa: SLF001
+        tokens.record_use(token, address=client_address(request._request), now=now)  # noqa: SLF001
         caller = caller_of(token)
         # On Django's own request, so that the record of a key's requests sees it whatever the answer will be.
         request._request.caller = caller  # type: ignore[attr-defined]  # noqa: SLF001
@@ -109,7 +113,7 @@ def caller_of(token: ApiToken) -> Caller:
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address behind `TRUSTED_PROXIES` proxies; None if the server doesn't know one.
+    """Return the client's address behind `TRUSTED_PROXIES` proxies, or `None` if the server doesn't know one.
 
     Entries of `X-Forwarded-For` further left than our own proxies wrote are the client's own claims.
     """
@@ -121,7 +125,7 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def _plain_address(text: str) -> str | None:
-    """Return the address without its zone, as IPv4 if it is mapped into IPv6; None if it isn't an address."""
+    """Return the address without its zone, as IPv4 if it is mapped into IPv6, or `None` for another text."""
     try:
         # PostgreSQL's inet has no zones.
         address = ipaddress.ip_address(text.partition("%")[0])
@@ -132,13 +136,13 @@ def _plain_address(text: str) -> str | None:
 
 
 def _bearer_token(header: str) -> str | None:
-    """Return the token of an `Authorization` header; None for another scheme or an empty token."""
+    """Return the token of an `Authorization` header, or `None` for another scheme or an empty token."""
     scheme, _, token = header.partition(" ")
     return token.strip() or None if scheme.lower() == _SCHEME.lower() else None
 
 
 def _count_bad_token(request: HttpRequest) -> None:
-    """Count an invalid token of the client's network. Raises `TooManyBadTokens` above the limit."""
+    """Count an invalid token, unless the cache fails. Raises `TooManyBadTokens` if the network is above the limit."""
     if time.monotonic() < _cache_skipped_until["at"]:
         return
     try:
@@ -161,7 +165,10 @@ def _network_key(group: str, request: HttpRequest) -> str:
 
 
 def client_network(request: HttpRequest) -> str:
-    """Return the network that a single client has to itself: its IPv4 address, or its IPv6 /64."""
+    """Return the network that a single client has to itself: its IPv4 address, or its IPv6 /64.
+
+    All clients whose address the server doesn't know share the name `unknown`.
+    """
     address = client_address(request)
     if address is None:
         return "unknown"

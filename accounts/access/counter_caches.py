@@ -1,7 +1,8 @@
 """Stores the counts behind guards, such as failed log-ins, as Django caches, because allauth asks for one.
 
 Nobody may be able to push a count out. Django's cache in memory holds 300 entries and then drops a third of
-them, whatever they guard; here an entry ends when its time is over.
+them, whatever they guard. Here an entry ends when its time is over; only a full cache in memory drops others,
+and those that counted least.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ if TYPE_CHECKING:
 
 GUARD_CACHE: Final = "default"
 """The cache's name; allauth uses this one."""
-ENTRIES_IN_MEMORY: Final = 200_000
+MAX_ENTRIES_IN_MEMORY: Final = 200_000
 """More than the requests that one process answers within the minutes that most entries last; some 100 MB."""
 _NEVER_MICROS: Final = 2**62
 _DELETED_AT_ONCE: Final = 500
+"""Rows of one deletion."""
 _MAX_KEY_CHARACTERS: Final = 250
 
 
 def add_to_count(key: str, *, within: timedelta, amount: int = 1) -> int:
     """Add `amount` to the key's count and return the count so far in the current window.
 
-    Windows have the length of `within` and begin at its multiples since 1970.
+    Windows have the length of `within` and begin at its multiples since 1970. If the entry is dropped at this
+    moment, only `amount` is returned.
     """
     seconds = int(within.total_seconds())
     name, cache = f"{key}:{int(time.time()) // seconds}", caches[GUARD_CACHE]
@@ -43,12 +46,12 @@ def add_to_count(key: str, *, within: timedelta, amount: int = 1) -> int:
     try:
         return int(cache.incr(name, amount))
     except ValueError:
-        # The entry ended between `add` and `incr`.
+        # The entry was dropped between `add` and `incr`.
         return amount
 
 
 def delete_ended_counts(now: datetime) -> int:
-    """Delete some counts whose time is over, and return how many."""
+    """Delete up to `_DELETED_AT_ONCE` counts whose time is over, and return how many."""
     ended = GuardCount.everywhere.filter(ends_micros__lte=int(now.timestamp() * 1_000_000))
     ids = list(ended.order_by("ends_micros").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     if ids:
@@ -59,7 +62,7 @@ def delete_ended_counts(now: datetime) -> int:
 class MemoryCounterCache(LocMemCache):
     """Stores counts in memory, for the embedded mode with its one process.
 
-    If it is full, ended entries go first, then those that counted least.
+    A full cache drops ended entries, and if it is still full a third of all, those that counted least.
     """
 
     # Attributes of the parent class that its type stubs lack.
@@ -68,7 +71,7 @@ class MemoryCounterCache(LocMemCache):
     _delete: Callable[[str], bool]
 
     def __init__(self, name: str, params: dict[str, Any]) -> None:
-        super().__init__(name, {"MAX_ENTRIES": ENTRIES_IN_MEMORY, **params})
+        super().__init__(name, {"MAX_ENTRIES": MAX_ENTRIES_IN_MEMORY, **params})
 
     def _cull(self) -> None:
         now = time.time()
@@ -82,10 +85,7 @@ class MemoryCounterCache(LocMemCache):
 
 
 class DatabaseCounterCache(BaseCache):
-    """Stores counts in the database, for several processes, whether or not they have a Redis.
-
-    A Redis that is full or away would let every guess through.
-    """
+    """Stores counts in the database, for several processes; a full or dead Redis would let every guess pass."""
 
     def __init__(self, _location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
@@ -106,10 +106,7 @@ class DatabaseCounterCache(BaseCache):
         return bool(rows.update(ends_micros=self._end_micros(timeout)))
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
-        """Add `delta` in one statement, so that two at once count as two.
-
-        Raises `ValueError` for a missing key.
-        """
+        """Add `delta` in one statement, so that two at once count as two. Raises `ValueError` for a missing key."""
         sql = (
             "UPDATE guard_count SET value = CAST(CAST(value AS bigint) + %s AS text) "
             "WHERE key = %s AND ends_micros > %s RETURNING value"
@@ -131,10 +128,7 @@ class DatabaseCounterCache(BaseCache):
     def _write_entry(
         self, key: Any, value: Any, timeout: Any, version: int | None, *, only_if_missing: bool
     ) -> bool:
-        """Write the entry; return False if an earlier one is kept.
-
-        One statement: of two that add at once, one does.
-        """
+        """Write the entry in one statement, or return `False` if an earlier one is kept, as by two adds at once."""
         sql = (
             "INSERT INTO guard_count (key, value, ends_micros) VALUES (%s, %s, %s) "
             "ON CONFLICT (key) DO UPDATE SET value = excluded.value, ends_micros = excluded.ends_micros "

@@ -1,7 +1,4 @@
-"""Replays the first answer to a request with a known `Idempotency-Key`.
-
-The answer is stored in the transaction of its effect.
-"""
+"""Replays the first answer to an `Idempotency-Key`, which is stored in the transaction of its effect."""
 
 from __future__ import annotations
 
@@ -27,14 +24,15 @@ if TYPE_CHECKING:
 
 _PRINTABLE_ASCII: Final = re.compile(r"[\x20-\x7e]+")
 _QUOTED_KEY: Final = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
+"""A quoted string of printable ASCII with escaped quotes and backslashes, such as `"order \\"7\\""`."""
 _SEALED_PREFIX: Final = b"sealed:"
 """Stands before a body that is stored encrypted; no JSON begins so."""
 _DELETED_AT_ONCE: Final = 500
-"""Rows that one deletion takes: on SQLite it holds the only write lock."""
+"""Rows of one deletion, few because it holds the only write lock on SQLite."""
 
 
 class KeyReused(AppError):
-    """Raised for a key that came with another request before."""
+    """Raised if the key was used with another request before."""
 
     code = "idempotency_key_reused"
 
@@ -57,7 +55,7 @@ class InProgress(AppError):
 class StoredAnswer:
     """An answer as it goes over the wire, so that a replay is byte for byte the first.
 
-    If it `is_secret`, its body is stored encrypted.
+    `is_secret` says that the body contains a secret, so it is stored encrypted.
     """
 
     status: int
@@ -67,15 +65,15 @@ class StoredAnswer:
 
 
 def request_digest(method: str, path: str, body: bytes) -> bytes:
-    """Return a hash that tells two requests apart; a path with a trailing slash is the same address."""
+    """Return a hash that tells two requests apart; a trailing slash of the path makes no difference."""
     head = f"{method.upper()}\0{path.rstrip('/')}\0".encode()
     return hashlib.sha256(head + body).digest()
 
 
 def read_key(header: str | None) -> str | None:
-    """Return the key of the header, plain or quoted as the IETF draft has it; None without a header.
+    """Return the key of the header, plain or quoted as the IETF draft has it, or `None` without a header.
 
-    Raises `Invalid` for everything else.
+    Raises `Invalid` for a key that is empty, too long, badly quoted or not printable ASCII.
     """
     if header is None:
         return None
@@ -94,7 +92,8 @@ def run_once(
 ) -> tuple[StoredAnswer, bool]:
     """Run the effect once per key; return its answer and whether that is a replay.
 
-    `digest` is `request_digest`'s.
+    `digest` comes from `request_digest`. Raises `Invalid` for a malformed key, `KeyReused` if the key came with
+    another request, `InProgress` while its first request runs.
 
     With a key, `effect` runs in one transaction with the row that keeps its answer: there is never an effect
     without its answer, nor an answer without its effect. An effect that raises leaves nothing, so a retry
@@ -116,15 +115,16 @@ def run_once(
         if 200 <= answer.status < 300:
             if stored is not None:
                 rows.delete()
+            body = answer.body
+            if answer.is_secret:
+                body = _SEALED_PREFIX + seal(body.decode()).encode()
             IdempotencyKey.everywhere.create(
                 workspace=caller.workspace,
                 test=caller.test,
                 key=key,
                 request_digest=digest,
                 status=answer.status,
-                body=_SEALED_PREFIX + seal(answer.body.decode()).encode()
-                if answer.is_secret
-                else answer.body,
+                body=body,
                 headers=dict(answer.headers),
                 created_at=now,
             )
@@ -133,9 +133,7 @@ def run_once(
 
 
 def has_answer(caller: Caller, key_header: str | None) -> bool:
-    """Return whether `run_once` will most likely replay an answer, so that costly preparations can be
-    skipped.
-    """
+    """Return whether a replay is likely, to skip costly work. Raises `Invalid` for a malformed key."""
     key = read_key(key_header)
     if key is None:
         return False
@@ -154,7 +152,7 @@ def _stored_answer(row: IdempotencyKey) -> StoredAnswer:
 
 
 def _refuse_while_in_flight(caller: Caller, key: str) -> None:
-    """Raises `InProgress` if another transaction holds the key and hasn't committed.
+    """Raise `InProgress` if another transaction holds the key and hasn't ended.
 
     There is no row to lock before the first commit, so on PostgreSQL an advisory lock is held on a hash of
     the key until the transaction ends. On SQLite the one write lock, which every transaction takes at its
@@ -171,7 +169,7 @@ def _refuse_while_in_flight(caller: Caller, key: str) -> None:
 
 
 def delete_expired(now: datetime) -> int:
-    """Delete some of the answers that are past their time, and return how many; 0 when none are left."""
+    """Delete up to `_DELETED_AT_ONCE` expired answers, oldest first, and return how many."""
     expired = IdempotencyKey.everywhere.filter(created_at__lte=now - limits.IDEMPOTENCY_KEPT)
     ids = list(expired.order_by("created_at").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     if ids:

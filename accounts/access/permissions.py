@@ -10,7 +10,7 @@ from rest_framework.permissions import BasePermission
 
 from accounts.access import workspace_rate_limit
 from accounts.access.authentication import Caller, Unauthenticated
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Detail
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class NotWhitelisted(AppError):
 
 
 class BeingDeleted(AppError):
-    """Raised for a workspace whose deletion was requested: it is paused, as one that isn't whitelisted."""
+    """Raised for a workspace whose deletion was requested: its API is closed, as without whitelisting."""
 
     code = "workspace_not_whitelisted"
 
     def __init__(self, deletes_at: datetime) -> None:
-        message = f"This workspace will be deleted at {as_z(deletes_at)}; until then an owner can undo that in its settings."
+        message = f"This workspace will be deleted at {format_utc(deletes_at)}; until then an owner can undo that in its settings."
         super().__init__(Detail(None, "workspace_being_deleted", message))
 
 
@@ -70,7 +70,7 @@ class InsufficientScope(AppError):
 
 
 class HasToken(BasePermission):
-    """Allows requests with a valid token."""
+    """Allows requests with a valid token. Raises `Unauthenticated` for the others."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
@@ -79,7 +79,7 @@ class HasToken(BasePermission):
 
 
 class WorkspaceIsWhitelisted(BasePermission):
-    """Allows requests of approved workspaces that aren't being deleted."""
+    """Requires an approved workspace. Raises `NotWhitelisted`, or `BeingDeleted` if its deletion was requested."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
@@ -92,7 +92,7 @@ class WorkspaceIsWhitelisted(BasePermission):
 
 
 class RateAllows(BasePermission):
-    """Takes one request from the workspace's allowance, and stores the decision for the answer's headers."""
+    """Takes a request from the workspace's allowance. Raises `RateLimited` if the allowance is used up."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
@@ -112,7 +112,8 @@ class RateAllows(BasePermission):
 class TokenHasScope(BasePermission):
     """Requires the scope that the view's `scopes` names for the action.
 
-    A view that names none raises `ImproperlyConfigured`: that is a programming error.
+    Raises `InsufficientScope` if the token lacks it, and `ImproperlyConfigured`, for a programming error, if
+    `scopes` doesn't name the action.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -138,6 +139,6 @@ def caller(request: Request) -> Caller:
 
 
 def rate_headers(request: Request) -> dict[str, str]:
-    """Return the headers of the decision that `RateAllows` took; empty if it wasn't reached."""
+    """Return the headers of the decision that `RateAllows` took, or no headers if it wasn't reached."""
     decision = getattr(request._request, "rate_decision", None)  # noqa: SLF001
     return {} if decision is None else workspace_rate_limit.headers_of(decision)

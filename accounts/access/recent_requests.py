@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PATH_CHARACTERS: Final = 200
-KEYS_IN_PROCESS: Final = 1000
+MAX_PATH_CHARACTERS: Final = 200
+"""Characters of a path that are kept."""
+MAX_KEYS_IN_PROCESS: Final = 1000
 """Keys that the embedded mode remembers; beyond that, the least recently used one is dropped."""
 REDIS_TIMEOUT_SECONDS: Final = 0.25
 REDIS_SKIPPED_SECONDS: Final = 5.0
-"""Time without Redis after a failure: a dead one must not keep a thread from the next request."""
+"""Seconds without Redis after a failure: a dead one must not keep a thread from the next request."""
 _redis_skipped_until: Final = {"at": 0.0}
 
 
@@ -47,6 +48,7 @@ class RecentRequest:
     """An answered request; the path is without its query, which may hold what somebody searched for."""
 
     at: float
+    """When it was answered, in seconds since 1970."""
     method: str
     path: str
     status: int
@@ -58,7 +60,7 @@ class RecentRequest:
 
 
 class RecordRequests:
-    """Middleware that records every request with a valid key, whatever its answer. A 401 has no key."""
+    """Middleware that records every request with a valid key, whatever the answer's status."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -70,7 +72,7 @@ class RecordRequests:
             entry = RecentRequest(
                 at=time.time(),
                 method=str(request.method)[:16],
-                path=request.path[:PATH_CHARACTERS],
+                path=request.path[:MAX_PATH_CHARACTERS],
                 status=response.status_code,
                 request_id=request_id(),
             )
@@ -80,7 +82,7 @@ class RecordRequests:
 
 
 def store_request(token_id: UUID, entry: RecentRequest) -> None:
-    """Add a request to its key's list; it is dropped while Redis is away."""
+    """Add a request to its key's list, or drop it if Redis fails or has failed in the last seconds."""
     if not settings.REDIS_URL:
         _store_in_process(token_id, entry)
         return
@@ -98,8 +100,8 @@ def store_request(token_id: UUID, entry: RecentRequest) -> None:
         log.warning("request_not_recorded", error=str(error), seconds=REDIS_SKIPPED_SECONDS)
 
 
-def recent_requests_of(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
-    """Return the key's requests, newest first; None if they can't be read just now."""
+def read_recent_requests(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
+    """Return the key's requests of the last `KEY_REQUESTS_KEPT_FOR`, newest first, or `None` if Redis fails."""
     since = ((now or utc_now()) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
     if not settings.REDIS_URL:
         with _lock:
@@ -123,7 +125,7 @@ def _store_in_process(token_id: UUID, entry: RecentRequest) -> None:
         entries = _in_process.setdefault(token_id, deque(maxlen=limits.KEY_REQUESTS_KEPT))
         entries.appendleft(entry)
         _in_process.move_to_end(token_id)
-        if len(_in_process) > KEYS_IN_PROCESS:
+        if len(_in_process) > MAX_KEYS_IN_PROCESS:
             _in_process.popitem(last=False)
 
 
@@ -133,7 +135,7 @@ def _list_key(token_id: UUID) -> str:
 
 @cache
 def _client(url: str) -> Redis:
-    """Return the client: one pool per process, one short try per call."""
+    """Return the process's client, which has one pool of connections and tries each call once."""
     return Redis.from_url(
         url,
         socket_timeout=REDIS_TIMEOUT_SECONDS,

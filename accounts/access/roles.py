@@ -1,4 +1,4 @@
-"""Says which role may do what in a workspace's pages; nothing else decides that."""
+"""Defines which acts each role allows in a workspace's pages; nothing else decides that."""
 
 from __future__ import annotations
 
@@ -38,8 +38,5 @@ DESCRIPTIONS: Final[Mapping[_Role, tuple[_StrPromise, _StrPromise]]] = {
 
 
 def may(role: str, act: str) -> bool:
-    """Return whether the role allows the act.
-
-    Raises `KeyError` for an act that isn't in the table: a programming error.
-    """
+    """Return whether the role allows the act. Raises `KeyError` if `ACTS` doesn't have the act."""
     return role in ACTS[act]

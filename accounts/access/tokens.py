@@ -1,4 +1,4 @@
-"""Issues, finds, rotates and revokes API tokens; only a token's hash is stored."""
+"""Issues, finds, rotates and revokes API tokens, stored as hashes; pages call them API keys."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _SHOWN_PREFIX_LENGTH: Final = len("cpk_live_") + 4
 
 
 @dataclass(frozen=True)
-class Minted:
+class IssuedToken:
     """A new token with its secret text, which is shown once and stored nowhere."""
 
     token: ApiToken
     secret: str
 
 
-def mint(
+def issue(
     workspace: Workspace,
     *,
     name: str,
@@ -71,10 +71,11 @@ def mint(
     expires_at: datetime | None = None,
     created_by: User | None = None,
     actor: str | None = None,
-) -> Minted:
-    """Create a token; `actor` is who the audit log names if no user made it.
+) -> IssuedToken:
+    """Create a token.
 
-    Raises `Invalid` for unknown or missing scopes and for an `expires_at` in the past.
+    The audit log names `actor`, or else the address of `created_by`, or else `system`. Raises `Invalid` for
+    unknown or missing scopes and for an `expires_at` in the past.
     """
     valid_scopes = _validated_scopes(scopes)
     if expires_at is not None and expires_at <= utc_now():
@@ -82,7 +83,7 @@ def mint(
             field="expires_at", code="in_the_past", message="Give a time in the future, or none."
         )
     with transaction.atomic():
-        minted = _create_token(
+        issued = _insert_token(
             workspace,
             name=name,
             scopes=valid_scopes,
@@ -94,10 +95,10 @@ def mint(
             "token.issued",
             workspace=workspace,
             actor=actor or (created_by.email if created_by else "system"),
-            subject=public_id(minted.token),
-            details={"name": minted.token.name, "scopes": valid_scopes, "test": is_test},
+            subject=public_id(issued.token),
+            details={"name": issued.token.name, "scopes": valid_scopes, "test": is_test},
         )
-    return minted
+    return issued
 
 
 def _validated_scopes(scopes: Iterable[str]) -> list[str]:
@@ -112,7 +113,7 @@ def _validated_scopes(scopes: Iterable[str]) -> list[str]:
     return [scope for scope in SCOPES if scope in requested]
 
 
-def _create_token(
+def _insert_token(
     workspace: Workspace,
     *,
     name: str,
@@ -121,7 +122,8 @@ def _create_token(
     expires_at: datetime | None,
     created_by: User | None,
     rotated_from: ApiToken | None = None,
-) -> Minted:
+) -> IssuedToken:
+    """Store a token with a new secret; only its hash, beginning and last four characters are kept."""
     secret = _new_secret(is_test=is_test)
     token: ApiToken = ApiToken.everywhere.create(
         workspace=workspace,
@@ -135,7 +137,7 @@ def _create_token(
         created_by=created_by,
         rotated_from=rotated_from,
     )
-    return Minted(token, secret)
+    return IssuedToken(token, secret)
 
 
 def _new_secret(*, is_test: bool) -> str:
@@ -145,16 +147,17 @@ def _new_secret(*, is_test: bool) -> str:
 
 
 def _checksum(head: str) -> str:
+    """Return the CRC-32 of the text in base 62, filled up with zeros to six characters."""
     number = zlib.crc32(head.encode())
     digits = ""
     for _ in range(_CHECKSUM_CHARACTERS):
-        number, rest = divmod(number, len(_BASE_62))
-        digits = _BASE_62[rest] + digits
+        number, digit = divmod(number, len(_BASE_62))
+        digits = _BASE_62[digit] + digits
     return digits
 
 
 def is_well_formed(text: str) -> bool:
-    """Return whether the text can be a token at all, so that a mistyped one is refused without a query."""
+    """Return whether the text has a token's form and checksum, so that a mistyped one costs no query."""
     return _PATTERN_RE.fullmatch(text) is not None and text[-_CHECKSUM_CHARACTERS:] == _checksum(
         text[:-_CHECKSUM_CHARACTERS]
     )
@@ -176,15 +179,19 @@ _LIVE_TOKEN_QUERY: Final[Prepared[ApiToken]] = Prepared(
 
 
 def find_token(text: str, now: datetime) -> ApiToken | None:
-    """Return the live token with this text, with its workspace and plan, in one query; None for others."""
+    """Return the live token with this text, or `None` if there is none or its workspace was deleted.
+
+    A token is live if it is neither revoked nor expired at `now`. It is read with its workspace and plan in one
+    query, and without a query if the text isn't well formed.
+    """
     if not is_well_formed(text):
         return None
     matches = _LIVE_TOKEN_QUERY.ask(digest=digest(text), now=now)
     return matches[0] if matches else None
 
 
-def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
-    """Store when and from where the token was last used, at most once a minute: most requests don't write."""
+def record_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
+    """Store when and from where the token was last used, at most once per `limits.TOKEN_USE_NOTED_EVERY`."""
     stale = now - limits.TOKEN_USE_NOTED_EVERY
     if token.last_used_at is not None and token.last_used_at > stale:
         return
@@ -194,11 +201,11 @@ def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
     )
 
 
-def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT, by: User) -> Minted:
+def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT, by: User) -> IssuedToken:
     """Create a successor with the same rights; the old token keeps working for `overlap`.
 
-    It never works longer than it would have. Raises `Invalid` for an overlap out of range, `Conflict` for a
-    token that has a successor or no longer works.
+    The old token never works longer than it would have without the rotation. Raises `Invalid` for an overlap
+    out of range, `Conflict` if the token has a live successor or no longer works.
     """
     if not timedelta(0) <= overlap <= limits.TOKEN_OVERLAP_MOST:
         max_days = limits.TOKEN_OVERLAP_MOST.days
@@ -206,8 +213,8 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
             field="overlap", code="out_of_range", message=f"The overlap may be 0 to {max_days} days."
         )
     with transaction.atomic():
-        # Two rotations of one key at once would leave two successors, one of which nobody knows. The clock is
-        # read under the lock: the first rotation may have ended the key after the second was asked for.
+        # Two rotations of one token at once would leave two successors, one of which nobody knows. The clock is
+        # read under the lock: the first rotation may have ended the token after the second was asked for.
         current: ApiToken = (
             ApiToken.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=token.pk)
         )
@@ -219,7 +226,7 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
             raise Conflict.because(
                 code="token_not_live", message="This key no longer works. Make a new one.", field=None
             )
-        minted = _create_token(
+        issued = _insert_token(
             current.workspace,
             name=current.name,
             scopes=current.scopes,
@@ -236,9 +243,9 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
             workspace=current.workspace,
             actor=by.email,
             subject=public_id(token),
-            details={"successor": public_id(minted.token), "overlap_seconds": int(overlap.total_seconds())},
+            details={"successor": public_id(issued.token), "overlap_seconds": int(overlap.total_seconds())},
         )
-    return minted
+    return issued
 
 
 def revoke(token: ApiToken, by: User) -> None:
@@ -251,14 +258,14 @@ def revoke(token: ApiToken, by: User) -> None:
 
 
 def unrevoke(token: ApiToken, by: User) -> None:
-    """Undo the user's own revocation within `limits.TOKEN_UNDO`; a colleague's or the operator's stands.
+    """Undo the user's own revocation within `limits.TOKEN_UNDO`; nothing changes for a token that isn't revoked.
 
-    Doing it twice changes nothing. Raises `Conflict` if it is too late, or the predecessor has another
-    successor by now.
+    Raises `Conflict` if it is too late, if somebody else revoked the token, or if its predecessor has another
+    live successor by now.
     """
     subject = public_id(token)
     with transaction.atomic():
-        # Lock the key and its predecessor, by rising id: a rotation of the predecessor, which would give it a
+        # Lock the token and its predecessor, by rising id: a rotation of the predecessor, which would give it a
         # second successor, waits for the same row.
         family = {token.pk, token.rotated_from_id} - {None}
         rows = ApiToken.everywhere.select_for_update(of=("self",)).filter(pk__in=family).order_by("pk")
@@ -283,7 +290,7 @@ def unrevoke(token: ApiToken, by: User) -> None:
 
 
 def revoke_all(workspace: Workspace, by: User) -> int:
-    """Revoke every token of the workspace from the next request on, and return how many worked until now."""
+    """Revoke the workspace's tokens, also expired ones; return how many weren't revoked before."""
     with transaction.atomic():
         revoked = ApiToken.objects.of(workspace).filter(revoked_at=None).update(revoked_at=utc_now())
         if revoked:
@@ -303,7 +310,10 @@ def public_id(token: ApiToken) -> str:
 
 
 def actor_name(actor: str) -> str:
-    """Return an actor's name for people: an API key's name, or the email address of a user."""
+    """Return an actor's name for people: the name of an API key, or else `actor` as it is.
+
+    `actor` is a token's public id, a user's email address or a command, as in the audit log.
+    """
     token_id = decode("tok", actor)
     name = (
         ApiToken.everywhere.filter(pk=token_id).values_list("name", flat=True).first() if token_id else None

@@ -33,24 +33,25 @@ INTERVAL: Final = 60 * _MICROS_PER_SECOND // limits.RATE_PER_MINUTE
 WINDOW: Final = CAPACITY * INTERVAL
 """Microseconds until an empty allowance is full: how far theoretical arrivals may run ahead of the clock."""
 MAX_AHEAD: Final = WINDOW + 60 * _MICROS_PER_SECOND
-"""Microseconds that a stored arrival may be ahead; one further ahead was written by a clock that was set
-back.
+"""Microseconds that a stored arrival may be ahead of the clock.
 
-The allowance then starts over. A clock that was corrected by less gives nobody a second burst.
+One further ahead was written before the clock was set back, and the allowance then starts over. A clock that
+was corrected by less gives nobody a second burst.
 """
 
 REDIS_TIMEOUT_SECONDS: Final = 0.25
 REDIS_SKIPPED_SECONDS: Final = 5.0
-"""Time without Redis after a failure, so that a dead one doesn't cost every request its time-out."""
+"""Seconds without Redis after a failure, so that a dead one doesn't cost every request its time-out."""
 _redis_skipped_until: Final = {"at": 0.0}
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Says whether a request is allowed.
+    """The decision on one request, with the numbers for the answer's headers.
 
-    `remaining` requests are left now, and the allowance is full again in `reset_seconds`. `retry_after` is
-    the number of seconds until one request is allowed, 0 if this one was.
+    `limit` is the number of requests at once, `remaining` requests are left now, and the
+    allowance is full again in `reset_seconds`. `retry_after` is the number of seconds until one request is
+    allowed, 0 if this one was.
     """
 
     allowed: bool
@@ -61,9 +62,9 @@ class Decision:
 
 
 def take_request(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
-    """Take one request from the workspace's allowance; exact however many ask at once.
+    """Take one request from the workspace's allowance; the count is exact however many are taken at once.
 
-    Call it outside a transaction: the SQL form must commit by itself, else the row stays locked until the
+    Call it outside a transaction: the SQL form must commit on its own, else the row stays locked until the
     request ends, and a request that fails would be given back. `now` is for tests; both stores go by their
     own clock.
     """
@@ -85,9 +86,9 @@ def unlimited_decision() -> Decision:
 
 
 def headers_of(decision: Decision) -> dict[str, str]:
-    """Return the current IETF draft's two headers and the older three.
+    """Return the IETF draft's two headers, the older three, and `Retry-After` for a refused request.
 
-    `X-RateLimit-Reset` is in seconds since 1970.
+    `X-RateLimit-Reset` is in seconds since 1970, the other times are in seconds from now.
     """
     values = {
         "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _MICROS_PER_SECOND}',
@@ -149,10 +150,7 @@ return {1, arrival, now}
 
 @cache
 def _script(url: str) -> Script:
-    """Return the registered script; one pooled client per process.
-
-    The script is called by its digest, and sent whole only if Redis doesn't know it.
-    """
+    """Return the script of the process's one pooled client, which is sent whole only if Redis doesn't know it."""
     client = Redis.from_url(
         url,
         socket_timeout=REDIS_TIMEOUT_SECONDS,
@@ -217,8 +215,9 @@ def _take_from_database(workspace_id: UUID, now: int | None) -> Decision:
                 *clock_parameters,
             ],
         )
-        # To the end, because SQLite commits a statement only when its last row was read.
-        for arrival, at in cursor.fetchall():
+        # All rows are fetched, because SQLite commits a statement only when its last row was read.
+        if rows := cursor.fetchall():
+            arrival, at = rows[0]
             return _decide(allowed=True, arrival=arrival, now=at)
         # Only a refused request pays for a second statement, to learn how long to wait.
         cursor.execute(_READ.format(**dialect), [*clock_parameters, workspace_key])

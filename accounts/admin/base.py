@@ -1,4 +1,4 @@
-"""Shared parts of the operators' pages: the actor, read-only histories, and the search for a workspace."""
+"""Provides parts of the operators' pages: the actor, read-only histories, and the search for a workspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.contrib import admin
 from config.core.ids import decode
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
+    from django.db.models import Model, QuerySet
     from django.forms import ModelForm
     from django.http import HttpRequest
 
@@ -23,25 +23,29 @@ def actor_of(request: HttpRequest) -> str:
 
 
 def written_fields(form: ModelForm[Any]) -> list[str]:
-    """Return the changed columns; many-to-many relations are stored by the form afterwards."""
+    """Return the changed fields without many-to-many relations, which the form stores afterwards."""
     many_to_many = {field.name for field in form.instance._meta.many_to_many}
     return [name for name in form.changed_data if name not in many_to_many]
 
 
-class ReadOnlyAdmin(ModelAdmin):
-    """Shows a history: nobody adds, changes or deletes an entry here."""
+class ReadOnly:
+    """Lets nobody add, change or delete rows, in an admin page or in an inline of one."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         del request, obj
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         del request, obj
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+
+class ReadOnlyAdmin(ReadOnly, ModelAdmin):
+    """Shows a history, without look-ups by columns that it hides."""
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
         # A query such as `?secret__startswith=a` would reveal a hidden column letter by letter.
@@ -51,7 +55,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
 
 class WorkspaceSearch(ModelAdmin):
-    """Also searches by the workspace's public id, which is what people quote."""
+    """Finds rows by the workspace's public id too, which is what people quote."""
 
     workspace_lookup: ClassVar[str] = "workspace_id"
 

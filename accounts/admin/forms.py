@@ -1,4 +1,4 @@
-"""Forms in which an operator sets up a workspace and a plan, and the table of the limits in force."""
+"""Provides the operators' forms for a workspace and a plan, and a table of the limits in force."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 else:
     ModelFormBase = PlanFormBase = ModelForm
 
-CAP_USD_MOST: Final = 1_000_000
-"""US dollars; more is a typing error, not a cap."""
+MAX_CAP_USD: Final = 1_000_000
+"""The highest cap, in US dollars; a higher one is a typing error."""
 LIMIT_LABELS: Final = {
     "credits_per_month": _("Credits per month"),
     "active_sources_most": _("Maximum active sources"),
@@ -40,7 +40,7 @@ class WorkspaceAdminForm(ModelFormBase):
         label=_("Monthly cap (USD)"),
         required=False,
         min_value=0,
-        max_value=CAP_USD_MOST,
+        max_value=MAX_CAP_USD,
         decimal_places=2,
         help_text=_("Per calendar month (UTC). Leave empty for no cap."),
     )
@@ -79,7 +79,7 @@ class WorkspaceAdminForm(ModelFormBase):
         key: str = self.cleaned_data["new_model_key"]
         if key:
             try:
-                model_keys.refuse_unless_model_key(key)
+                model_keys.validate_model_key(key)
             except AppError as error:
                 raise ValidationError(str(error)) from error
         return key
@@ -91,7 +91,7 @@ class WorkspaceAdminForm(ModelFormBase):
     def clean_timezone(self) -> str:
         name: str = self.cleaned_data["timezone"]
         try:
-            timezones.refuse_unknown_timezone(name)
+            timezones.validate_timezone(name)
         except AppError as error:
             raise ValidationError(str(error)) from error
         return name
@@ -102,7 +102,7 @@ class WorkspaceAdminForm(ModelFormBase):
         workspace.model_cap_micro_usd = None if cap is None else int(cap * MICRO)
 
     def columns(self) -> list[str]:
-        """Return the columns of the row that were changed."""
+        """Return the changed columns of the workspace, without those that other functions write."""
         columns_by_field = {
             "model_cap_usd": "model_cap_micro_usd",
             "new_model_key": None,
@@ -113,7 +113,7 @@ class WorkspaceAdminForm(ModelFormBase):
 
 
 def table_of_limits(workspace: Workspace) -> SafeString:
-    """Return an HTML table of each limit: the plan's, the operator's override, and the one in force."""
+    """Return an HTML table of each limit with the plan's value, the operator's, and the one in force."""
     limits_in_force = plan_limits(workspace)
     rows = []
     for name, label in LIMIT_LABELS.items():

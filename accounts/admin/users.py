@@ -1,4 +1,4 @@
-"""The operators' pages for users and their permissions."""
+"""Provides the operators' pages for users and their permissions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from django.utils.translation import ngettext
 
 from accounts import audit, users
 from accounts.admin.base import actor_of, written_fields
-from accounts.models import (
-    User,
-)
+from accounts.models import User
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -50,6 +48,7 @@ class GroupAdmin(StockGroupAdmin):
 
 
 RIGHTS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
+"""The fields that only superusers may change."""
 
 
 class EmailCreationForm(CreationForm):
@@ -104,7 +103,7 @@ class UserAdmin(UserAdminBase):
 
     @admin.action(description=_("Confirm address"), permissions=["change"])
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Confirm the addresses of the chosen users."""
+        """Confirm the addresses of the chosen users, as far as the operator may change them."""
         users_to_confirm = [user for user in queryset if self.has_change_permission(request, user)]
         for user in users_to_confirm:
             users.confirm_address(user, actor_of(request))

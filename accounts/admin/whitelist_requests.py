@@ -1,4 +1,4 @@
-"""The operators' queue of access requests, each with a page that says what approval opens."""
+"""Provides the operators' queue of access requests, each with a page to decide it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return request.user.has_perm("accounts.change_whitelistrequest")
 
     def decide(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Show the request and what approval opens (GET), or decide it (POST). Runs behind `admin_view`."""
+        """Show or decide a request. Raises `PermissionDenied` if the user may not, `Http404` for an unknown id."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, pk)
@@ -89,13 +89,13 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
             "row": row,
             "is_pending": row.status == WhitelistRequest.Status.PENDING,
             "may_decide": may_decide,
-            "most": whitelist_requests.REASON_CHARACTERS,
+            "most": whitelist_requests.MAX_REASON_CHARACTERS,
             "reason": request.POST.get("reason", ""),
         }
         return TemplateResponse(request, "admin/accounts/whitelistrequest/decide.html", context)
 
     def _decide_posted(self, request: HttpRequest, row: WhitelistRequest) -> bool:
-        """Approve or refuse as the form says; False if that failed, so that the typed reason stays."""
+        """Approve or refuse as the form says, or return `False` if that failed, to keep the typed reason."""
         name, actor = row.workspace.name, actor_of(request)
         try:
             if "approve" in request.POST:
@@ -122,7 +122,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
                 "title": _("Refuse with a reason"),
                 "opts": self.opts,
                 "chosen": queryset.select_related("workspace"),
-                "most": whitelist_requests.REASON_CHARACTERS,
+                "most": whitelist_requests.MAX_REASON_CHARACTERS,
             }
             return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
         reason = request.POST["reason"]
@@ -137,7 +137,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         queryset: QuerySet[WhitelistRequest],
         act: Callable[[WhitelistRequest, str], None],
     ) -> None:
-        """Run `act(request, actor)` for each of the chosen requests, and report how many were decided."""
+        """Run `act(row, actor)` for each chosen request; report how many were decided, and every error."""
         decided = 0
         for row in queryset.select_related("workspace"):
             try:

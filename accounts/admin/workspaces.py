@@ -1,4 +1,4 @@
-"""The operators' pages for workspaces, plans, keys, the ledger and the audit log."""
+"""Provides the operators' pages for workspaces, plans, keys, the ledger and the audit log."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from accounts import model_keys, plans, whitelist_requests, workspaces
 from accounts.access import tokens
 from accounts.admin.base import ReadOnlyAdmin, WorkspaceSearch, actor_of, written_fields
 from accounts.admin.forms import PlanForm, WorkspaceAdminForm, table_of_limits
-from accounts.models import (
-    ApiToken,
-    AuditEntry,
-    LedgerEntry,
-    Plan,
-    Workspace,
-)
+from accounts.models import ApiToken, AuditEntry, LedgerEntry, Plan, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

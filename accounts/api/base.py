@@ -1,4 +1,4 @@
-"""Base of every view under /v1: authentication, scopes, rate headers, idempotent POSTs, OpenAPI helpers."""
+"""Provides the base of the views under /v1: authentication, scopes, rate headers, idempotent POSTs, OpenAPI."""
 
 from __future__ import annotations
 
@@ -38,11 +38,8 @@ class WorkspaceResource(Resource):
     scopes: ClassVar[Mapping[str, str | None]] = {}
     without_effect: ClassVar[frozenset[str]] = frozenset()
 
-    def sent(self, request: Request) -> bytes:
-        """Return the bytes that tell a request from another one with its Idempotency-Key.
-
-        Raises `PayloadTooLarge`.
-        """
+    def request_fingerprint(self, request: Request) -> bytes:
+        """Return the bytes that tell requests with one key apart. Raises `PayloadTooLarge` above `body_limit`."""
         return raw_body(request, max_bytes=self.body_limit)
 
     @property
@@ -66,7 +63,7 @@ class WorkspaceResource(Resource):
     ) -> HttpResponse:
         """Run the handler, or replay the answer that the Idempotency-Key has already."""
         try:
-            body = self.sent(request)
+            body = self.request_fingerprint(request)
         except PayloadTooLarge:
             # It can't succeed, so no answer would be stored; the handler decides which error comes first, a
             # 404 or this.
@@ -157,10 +154,7 @@ def openapi_parameters(parameters: Mapping[str, Parameter]) -> list[OpenApiParam
 
 
 def page_of(row: type[serializers.Serializer[Any]], name: str) -> type[serializers.Serializer[Any]]:
-    """Return the serializer of a page of rows.
-
-    The page is one object around the rows, though the action is a list.
-    """
+    """Return the serializer of a page of rows, which is one object though the action is a list."""
     fields = {
         "data": row(many=True),
         "has_more": serializers.BooleanField(),

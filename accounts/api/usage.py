@@ -1,4 +1,4 @@
-"""GET /usage and GET /usage/ledger: the month's credits, and the ledger entries behind them."""
+"""Serves GET /usage and GET /usage/ledger: the month's credits, and the ledger entries behind them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,7 @@ class UsageView(WorkspaceResource):
             "used": report.used,
             "reserved": report.reserved,
             "available": report.available if is_limited else None,
-            "resets_at": as_z(report.resets_at),
+            "resets_at": format_utc(report.resets_at),
         }
         return respond_with_tag(request, body, tag=weak_tag(body))
 

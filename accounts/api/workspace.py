@@ -1,4 +1,4 @@
-"""GET /workspace: the workspace behind the token, its limits, and the token itself."""
+"""Serves GET /workspace: the workspace behind the token, its limits, and the token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accounts.ledger import credits
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.query_params import read_query
-from config.core.datetimes import as_z_or_none
+from config.core.datetimes import format_utc_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,7 @@ _EXAMPLE = {
 
 
 def limits_of(workspace: Workspace) -> dict[str, Any]:
-    """Return the limits as `LimitsSerializer` describes them; None for what isn't limited."""
+    """Return the limits as `LimitsSerializer` describes them, or `None` for what isn't limited."""
     plan_limits = credits.plan_limits(workspace)
     is_limited = not workspace.is_unlimited
     return {
@@ -108,12 +108,12 @@ class WorkspaceView(WorkspaceResource):
             "name": workspace.name,
             "timezone": workspace.timezone,
             "plan": workspace.plan.name,
-            "whitelisted_at": as_z_or_none(workspace.whitelisted_at),
+            "whitelisted_at": format_utc_or_none(workspace.whitelisted_at),
             "limits": limits_of(workspace),
             "token": {
                 "id": caller.actor,
                 "scopes": [scope for scope in tokens.SCOPES if scope in caller.scopes],
-                "expires_at": as_z_or_none(caller.expires_at),
+                "expires_at": format_utc_or_none(caller.expires_at),
                 "test": caller.test,
             },
         }

@@ -17,7 +17,7 @@ from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
 from config.core.database.insert import insert
 from config.core.database.prepared_queries import Prepared
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Detail
 from config.core.ids import encode
 
@@ -31,13 +31,13 @@ _MAX_REASON_CHARACTERS: Final = 200
 
 
 class QuotaExceeded(AppError):
-    """Raised when too few credits are left for all of it; nothing was taken."""
+    """Raised if too few credits are left for the whole reservation; nothing was reserved."""
 
     code = "quota_exceeded"
 
     def __init__(self, *, needed: int, balance: CreditBalance) -> None:
         self.balance = balance
-        resets_at = as_z(start_of_next_month(balance.period_start))
+        resets_at = format_utc(start_of_next_month(balance.period_start))
         unit = "credit" if needed == 1 else "credits"
         message = (
             f"This needs {needed} {unit} and {max(balance.available, 0)} of {balance.granted} are left "
@@ -49,7 +49,7 @@ class QuotaExceeded(AppError):
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """The limits of one workspace: the plan's numbers, or the operator's if they override it."""
+    """The limits of one workspace."""
 
     credits_per_month: int
     active_sources_most: int
@@ -57,7 +57,7 @@ class PlanLimits:
 
 
 def plan_limits(workspace: Workspace) -> PlanLimits:
-    """Return the plan's numbers, and the operator's if they override them."""
+    """Return the workspace's limits: the operator's overrides, and the plan's numbers for the others."""
     plan = workspace.plan
 
     def override_or_plan(override: int | None, plan_value: int) -> int:
@@ -83,11 +83,12 @@ def open_account(workspace: Workspace, now: datetime) -> CreditBalance:
 
 
 def reserve(workspace: Workspace, amounts: Mapping[UUID, int], *, now: datetime) -> None:
-    """Reserve an amount for each subject, all or nothing; two statements unless the month has just turned.
+    """Reserve an amount for each subject, all or nothing; subjects with the amount 0 get no entry.
 
-    Call it as the last statement of the transaction that stores the subjects: the balance stays locked until
-    the commit. A subject reserves once; again raises `IntegrityError`. Raises `QuotaExceeded` if too few are
-    left, `TransactionManagementError` outside a transaction, and `ValueError` for an amount below 0.
+    Call it last in the transaction that stores the subjects, because the balance stays locked until the commit.
+    It takes two statements, unless the month has just begun or a notice is due. Raises `QuotaExceeded` if too
+    few credits are left, `IntegrityError` if a subject has reserved before, `TransactionManagementError` outside
+    a transaction, and `ValueError` for an amount below 0.
     """
     if not connection.in_atomic_block:
         message = "Reserve credits inside the transaction that stores what they are for."
@@ -135,14 +136,17 @@ _RESERVE_SQL: Final = """
 
 @dataclass(frozen=True)
 class _Remaining:
-    """What a reservation left of the month's credits, and how many were granted."""
+    """The credits of the month that a reservation left, and how many were granted."""
 
     available: int
     granted: int
 
 
 def _reserve_from_balance(workspace: Workspace, total: int, period_start: date) -> _Remaining | None:
-    """Reserve by one conditional statement, so that no two get the same credit; None if there are too few."""
+    """Reserve by one conditional statement, so that no two reservations get the same credit.
+
+    Returns `None`, and reserves nothing, if too few are left or the balance isn't in the month `period_start`.
+    """
     workspace_key = CreditBalance._meta.get_field("workspace").get_db_prep_value(workspace.pk, connection)
     month = connection.ops.adapt_datefield_value(period_start)
     with connection.cursor() as cursor:
@@ -156,7 +160,7 @@ def _notify_if_crossed(
 ) -> None:
     """Record a notice if this reservation crossed 80 % or 100 % of the month's credits.
 
-    The statement that took them returns what is left, so only the reservation that crosses a line costs
+    The statement that reserved returns the remaining credits, so only the reservation that crosses a line costs
     another statement.
     """
     available_before = remaining.available + total
@@ -173,10 +177,7 @@ def _notify_if_crossed(
 
 
 def notify_used_up(workspace: Workspace, month: date, granted: int, *, now: datetime) -> None:
-    """Record, once per month and allowance, that all credits are used.
-
-    Call it in the transaction of what found none left.
-    """
+    """Record once per month and allowance that all credits are used, in the transaction that found none left."""
     title = _("Credits of %(workspace)s are used up") % {"workspace": workspace.name}
     text = _(
         "Pushes are refused, and items from sources wait, until credits renew at %(at)s. For more credits: %(contact)s."
@@ -188,7 +189,7 @@ def notify_used_up(workspace: Workspace, month: date, granted: int, *, now: date
 
 
 def _utc_text(moment: datetime) -> str:
-    """Return the time for people, `1 Dec 2026, 00:00 UTC`; the API's errors keep the machine's form."""
+    """Return the moment, which is in UTC, for people, such as `1 Dec 2026, 00:00 UTC`."""
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
@@ -199,11 +200,10 @@ def _record_notice(workspace: Workspace, key: str, title: str, text: str, now: d
 
 
 def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bool:
-    """Turn a reservation into what was used, and give the rest back; False if there is nothing to settle.
+    """Turn a reservation into used credits and give the rest back, at the end of a run that made something.
 
-    Call it at the end of a run that made something. Only the first call for a subject does anything. More
-    than was reserved may be used: the work is done, and the balance shows it. Raises `ValueError` for less
-    than 0.
+    Returns `False` if the subject reserved nothing, or was settled or released before. More than was reserved
+    may be used: the work is done, and the balance shows it. Raises `ValueError` if `used` is below 0.
     """
     if used < 0:
         message = "What was used can't be negative."
@@ -212,9 +212,9 @@ def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bo
 
 
 def release(workspace_id: UUID, subject: UUID, *, now: datetime, reason: str) -> bool:
-    """Give a whole reservation back; False if there is nothing to give back.
+    """Give a whole reservation back, at the end of a run that made nothing or failed.
 
-    Call it at the end of a run that made nothing or failed.
+    Returns `False` if the subject reserved nothing, or was settled or released before.
     """
     return _close_reservation(workspace_id, subject, kind=Kind.RELEASE, used=0, now=now, reason=reason)
 
@@ -231,8 +231,8 @@ _ENTRIES_OF_SUBJECT: Final[Prepared[dict[str, Any]]] = Prepared(
 def _close_reservation(
     workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: datetime, reason: str
 ) -> bool:
-    """Write the entry that ends a reservation; False if there is none or it has ended already."""
-    # Without a savepoint of its own: whatever fails here must undo the caller's transaction too.
+    """Write the entry that ends a reservation, or return `False` if there is none or it has ended already."""
+    # Without a savepoint: whatever fails here must undo the caller's transaction too.
     with transaction.atomic(savepoint=False):
         # Lock before reading: of two workers that close the same subject, the second sees the first's entry.
         balance = _locked_balance(workspace_id, now)
@@ -261,7 +261,7 @@ def _close_reservation(
 def adjust(
     workspace: Workspace, amount: int, reason: str, actor: str, *, now: datetime | None = None
 ) -> None:
-    """Give or take credits of the current month by hand; they count towards its limit."""
+    """Give (above 0), take (below 0) or leave (0) credits of the current month; they change its limit."""
     if not amount:
         return
     now = now or utc_now()
@@ -290,7 +290,7 @@ def adjust(
 
 
 def turn_month_if_over(workspace_id: UUID, now: datetime) -> None:
-    """Start the new month if nobody has yet; the balance stays locked until the transaction ends."""
+    """Lock the balance until the transaction ends, and begin the month of `now` if that hasn't happened."""
     _locked_balance(workspace_id, now)
 
 
@@ -300,9 +300,9 @@ _BALANCE_FOR_UPDATE: Final[Prepared[CreditBalance]] = Prepared(
 
 
 def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
-    """Return the balance, locked until the commit; starts the month of `now` if nobody has yet."""
-    # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the
-    # transaction's write lock does.
+    """Return the balance, locked until the commit, after beginning the month of `now` if it is a later one."""
+    # The lock lets the month begin once, and orders settlements of one workspace. On SQLite the transaction's
+    # write lock does both.
     balance = _BALANCE_FOR_UPDATE.ask(workspace=workspace_id)[0]
     if balance.period_start < month_of(now):
         _turn_month(balance, now)
@@ -310,7 +310,7 @@ def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
 
 
 def _turn_month(balance: CreditBalance, now: datetime) -> None:
-    """Start a new month: what is left expires and the plan's credits come; reservations go on."""
+    """Begin a new month: the remaining credits expire, the plan's are granted, and reservations stay."""
     workspace = Workspace.everywhere.select_related("plan").get(pk=balance.workspace_id)
     granted = plan_limits(workspace).credits_per_month
     entries = []
@@ -320,7 +320,7 @@ def _turn_month(balance: CreditBalance, now: datetime) -> None:
                 workspace_id=workspace.pk,
                 kind=Kind.EXPIRE,
                 amount=-balance.available,
-                # `used` counts one month, so its sum starts again too.
+                # `used` counts one month, so its sum begins again at 0.
                 used_change=-balance.used,
                 reason=f"{balance.period_start:%Y-%m} has ended",
                 created_at=now,
@@ -373,5 +373,5 @@ def serialize_entry(entry: LedgerEntry) -> dict[str, Any]:
         "used_change": entry.used_change,
         "generation": None if entry.subject is None else encode("gnr", entry.subject),
         "reason": entry.reason,
-        "created_at": as_z(entry.created_at),
+        "created_at": format_utc(entry.created_at),
     }

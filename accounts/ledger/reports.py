@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UsageReport:
-    """The calendar month (UTC) so far, in credits.
+    """The calendar month (UTC) so far, in credits; `limit` includes adjustments by hand.
 
-    `available` may be below zero: in an unlimited workspace, or after more was used than was reserved.
+    `available` may be below 0, in an unlimited workspace, or if more was used than was reserved.
     """
 
     limit: int
@@ -34,16 +34,17 @@ class UsageReport:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A sum of the ledger that differs from the balance; `balance` is None if there is no balance row."""
+    """A sum of the ledger that differs from the balance; `balance` is `None` if there is no balance row."""
 
     workspace_id: UUID
     what: str
+    """The column of the balance: `available`, `reserved` or `used`."""
     ledger: int
     balance: int | None
 
 
 def usage(workspace: Workspace, now: datetime) -> UsageReport:
-    """Return the month so far; a month that the ledger hasn't started yet is computed, not written."""
+    """Return the month so far; a month that the ledger hasn't begun yet is computed, not written."""
     balance: CreditBalance = CreditBalance.everywhere.get(workspace_id=workspace.pk)
     month = month_of(now)
     if balance.period_start < month:
@@ -59,9 +60,9 @@ def usage(workspace: Workspace, now: datetime) -> UsageReport:
 
 
 def is_used_up(workspace: Workspace) -> bool:
-    """Return whether the month's credits are used up.
+    """Return whether the month's credits are used up; an unlimited workspace's never are.
 
-    Asks the database only if the balance wasn't loaded with the workspace.
+    It reads the database only if the balance wasn't loaded with the workspace.
     """
     if workspace.is_unlimited:
         return False
@@ -72,7 +73,7 @@ def is_used_up(workspace: Workspace) -> bool:
 
 
 def check() -> list[Mismatch]:
-    """Return every sum that differs, by one statement, so that entries written meanwhile don't matter."""
+    """Return every sum that differs, read by one statement, so that entries written meanwhile don't matter."""
     rows = Workspace.everywhere.order_by("pk").values_list(
         "pk",
         "credits__available",

@@ -1,4 +1,4 @@
-"""Models of workspaces, users and tokens, with their credits, notices, audit log and request guards."""
+"""Collects the models of workspaces, users and tokens, with credits, notices, audit log and request guards."""
 
 from accounts.models.api_token import ApiToken
 from accounts.models.audit import AuditEntry

@@ -1,4 +1,4 @@
-"""Stores who changed what, forever."""
+"""Stores the audit log of who changed what, which is kept forever."""
 
 from __future__ import annotations
 

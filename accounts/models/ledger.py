@@ -1,4 +1,4 @@
-"""Stores what credits a workspace has left, and every entry that led there."""
+"""Stores a workspace's balance of credits, and every entry of the ledger behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.core.ids import uuid7
 
 
 class CreditBalance(models.Model):
-    """The sums of the ledger, stored beside it so that a reservation is one conditional statement."""
+    """The sums of the ledger, stored so that a reservation is one conditional statement."""
 
     workspace = models.OneToOneField(
         Workspace, primary_key=True, on_delete=models.CASCADE, related_name="credits"

@@ -50,9 +50,9 @@ class Notice(WorkspaceRow, DueModel):
 
     kind = models.CharField(max_length=20, choices=NoticeKind)
     key = models.CharField(max_length=120)
-    """Identifies the event within its kind: recorded again, it is the same row."""
+    """Identifies the event within its kind, so that it is recorded once."""
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    """The only recipient; None if each member's choices decide."""
+    """The only recipient, or `None` if each member's choices decide."""
     title = models.CharField(max_length=200)
     text = models.TextField(blank=True)
     path = models.CharField(max_length=200, blank=True)
@@ -97,17 +97,14 @@ class NoticeMessage(WorkspaceRow, DueModel):
 
 
 class NoticeChoice(WorkspaceRow):
-    """What a member of a workspace wants to be notified of, and where.
-
-    Without a row the role's defaults apply.
-    """
+    """The kinds and channels of notices that a member chose; without a row the role's defaults apply."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kinds = models.JSONField(default=dict)
     """`{kind: "now" | "daily" | "off"}`; a kind that isn't named follows the role's default."""
     by_mail = models.BooleanField(default=True)
     slack_url = SealedTextField(null=True)
-    """Slack's incoming webhook: whoever knows the address may post there."""
+    """The address of Slack's incoming webhook, a secret, because anybody who knows it may post there."""
     telegram_token = SealedTextField(null=True)
     telegram_chat = models.CharField(max_length=64, blank=True)
     updated_at = models.DateTimeField(default=utc_now)

@@ -1,4 +1,4 @@
-"""Stores what limits requests: answers to repeat, allowances of requests, and counts of tries."""
+"""Stores answers to repeat, allowances of requests, and counts of tries, which all limit requests."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class RateBucket(models.Model):
 
 
 class GuardCount(models.Model):
-    """An entry of the cache in `accounts/access/counter_caches.py`; only its time ends it."""
+    """An entry of `DatabaseCounterCache` in `accounts/access/counter_caches.py`; only its time ends it."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.TextField()
     """JSON; a count is a number in it."""
     ends_micros = models.BigIntegerField()
-    """In microseconds since 1970."""
+    """When the entry ends, in microseconds since 1970."""
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
 

@@ -14,7 +14,7 @@ from config.core.ids import uuid7
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
-        """Save and return a user; without a password they can't log in by one."""
+        """Save and return a user; one without a password can't log in by password."""
         user = self.model(email=self.normalize_email(email), **fields)
         user.set_password(password)
         user.save(using=self._db)

@@ -28,7 +28,7 @@ class Workspace(models.Model):
     name = models.CharField(max_length=120)
     timezone = models.CharField(max_length=64, default="UTC")
     plan = models.ForeignKey("accounts.Plan", on_delete=models.PROTECT, related_name="workspaces")
-    # An operator's overrides of the plan; None if the plan's value applies.
+    # An operator's overrides of the plan, or `None` if the plan's value applies.
     credits_per_month = models.PositiveIntegerField(null=True, blank=True)
     active_sources_most = models.PositiveIntegerField(null=True, blank=True)
     poll_interval_minutes_least = models.PositiveIntegerField(null=True, blank=True)
@@ -36,19 +36,16 @@ class Workspace(models.Model):
     """No rate limit and no quota; the audit log says who lifted them."""
     whitelisted_at = models.DateTimeField(null=True, blank=True)
     delisted_at = models.DateTimeField(null=True, blank=True)
-    """When an operator revoked its access; None while it has access, and if it was never approved."""
+    """When an operator revoked its access, or `None` if it has access or was never approved."""
     requires_approval = models.BooleanField(default=False)
-    """True: publishing isn't the approval itself; somebody has to approve first."""
+    """`True` if an item must be approved before it is published; else publishing it approves it."""
     model_key = ClosedTextField(null=True, blank=True)
-    """The workspace's own key for the model, None if the operator's is used.
-
-    It is decrypted only for a call.
-    """
+    """The workspace's own key for the model, decrypted only for a call, or `None` if the operator's is used."""
     # A database default too, so that the previous release can still create workspaces.
     model_key_last_four = models.CharField(max_length=4, blank=True, default="", db_default="")
     """Lets people recognize the key."""
     model_cap_micro_usd = models.PositiveBigIntegerField(null=True, blank=True)
-    """What its model calls may cost in a month, in millionths of a US dollar; None for no cap."""
+    """The cap of its model calls' cost in a month, in millionths of a US dollar, or `None` for no cap."""
     samples = models.CharField(
         max_length=10, choices=Samples, default=Samples.NONE, db_default=Samples.NONE, blank=True
     )
@@ -90,21 +87,20 @@ class Workspace(models.Model):
 
     @property
     def is_in_sandbox(self) -> bool:
-        """Return whether the workspace is new and not approved yet.
+        """Whether the workspace was never approved, and isn't being deleted.
 
-        Until then it makes items without the operator's model, and publishes only to its feed and its test
-        channel.
+        It then makes items without the operator's model, and publishes only to its feed and its test channel.
         """
         return not (self.whitelisted_at or self.delisted_at or self.deletes_at or self.deleted_at)
 
     @property
     def is_at_work(self) -> bool:
-        """Return whether its tokens are accepted, its sources run and its items are published."""
+        """Whether its tokens are accepted, its sources run and its items are published."""
         return self.is_whitelisted and self.deletes_at is None
 
     @property
     def model_key_label(self) -> str:
-        """Return the key's label for people, with its last four characters."""
+        """The key's label for people, with its last four characters."""
         if self.model_key is None:
             return str(_("No own key"))
         return str(_("Own key ending in %s") % self.model_key_last_four)
@@ -169,7 +165,7 @@ class WhitelistRequest(models.Model):
     message = models.TextField(blank=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
     reason = models.CharField(max_length=1000, blank=True)
-    """What the workspace's owners were told with a refusal."""
+    """The operator's reason for a refusal, which the workspace's owners get."""
     asked_by = models.CharField(max_length=200)
     decided_by = models.CharField(max_length=200, blank=True)
     decided_at = models.DateTimeField(null=True)
@@ -204,10 +200,10 @@ class Invitation(models.Model):
     digest = models.BinaryField(max_length=32, unique=True)
     """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
     link: str = ""
-    """The address to accept it, for whoever has just created it; stored nowhere."""
+    """The address at which it is accepted, set only while it is mailed; it isn't a column."""
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     sends = models.PositiveIntegerField(default=1)
-    """How often it was mailed; the audit log says when."""
+    """The number of mails with it; the audit log says when each was sent."""
     sent_at = models.DateTimeField(default=utc_now)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)

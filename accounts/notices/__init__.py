@@ -1,9 +1,9 @@
-"""Notifies members: notices are recorded beside the change, their messages are sent as due rows."""
+"""Notifies members: a notice is recorded with the change, and its messages are sent as due rows."""
 
 from accounts.notices.digest import DigestLine, next_morning, open_digest, send_digest
 from accounts.notices.digest import give_up as give_up_digest
 from accounts.notices.kinds import KINDS
-from accounts.notices.preferences import NoticePreferences, preferences_of, save_preferences
+from accounts.notices.preferences import NoticePreferences, find_preferences, save_preferences
 from accounts.notices.record import (
     delete_about,
     delete_old,
@@ -22,12 +22,12 @@ __all__ = [
     "delete_about",
     "delete_old",
     "deliver_message",
+    "find_preferences",
     "give_up",
     "give_up_digest",
     "give_up_notice",
     "next_morning",
     "open_digest",
-    "preferences_of",
     "recent_messages",
     "record",
     "resolve_token",

@@ -1,4 +1,4 @@
-"""Sends the daily digest: what was gathered for each member, and what is counted at that moment."""
+"""Sends the daily digest of the messages gathered for each member and of what is counted at that moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from accounts import limits
 from accounts.models import NoticeDigest, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.kinds import DAILY
-from accounts.notices.preferences import preferences_of_members
+from accounts.notices.preferences import read_members_preferences
 from accounts.notices.record import record
 from config.core import states
 from config.core.clock import utc_now
@@ -36,11 +36,11 @@ class DigestLine:
 
 
 def next_morning(after: datetime, zone: str) -> datetime:
-    """Return the next time that clocks in the zone show the digest's hour, in UTC."""
+    """Return the next time after `after` at which clocks in the zone show the digest's hour, in UTC."""
     local = after.astimezone(ZoneInfo(zone))
     morning = local.replace(hour=limits.DIGEST_HOUR, minute=0, second=0, microsecond=0)
     if morning <= local:
-        # By the calendar, not by 24 hours: the clocks may change.
+        # Add a calendar day instead of 24 hours, because the clocks may change.
         morning = (morning.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=local.tzinfo)
     return morning.astimezone(UTC)
 
@@ -52,9 +52,10 @@ def open_digest(workspace: Workspace, _language: str = "") -> None:
 
 
 def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime | None = None) -> None:
-    """Send one claimed digest to each member who has lines in it, and schedule the next, all or nothing.
+    """Record one claimed digest for each member who has lines in it, and schedule the next, all or nothing.
 
-    `lines` is what was counted now; a member sees those whose kind they chose daily.
+    `lines` were counted just now; a member gets those whose kind they chose daily. A digest that isn't due at
+    its hour is only scheduled, one of a deleted workspace ends, and nothing is written if the lease is lost.
     """
     now = now or utc_now()
     workspace = row.workspace
@@ -62,7 +63,7 @@ def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime
         row.sleep_until(None, attempts=0)
         return
     morning = next_morning(max(now, row.due_at or now), workspace.timezone)
-    members_preferences = preferences_of_members(workspace.pk)
+    members_preferences = read_members_preferences(workspace.pk)
     with transaction.atomic():
         if _is_morning(row, workspace):
             for preferences in members_preferences:
@@ -74,15 +75,15 @@ def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime
 
 
 def give_up(row: NoticeDigest) -> None:
-    """Skip a digest whose workers died again and again; what was gathered waits for the next morning's."""
+    """Skip a digest whose workers died again and again; gathered messages wait for the next morning."""
     morning = next_morning(utc_now(), row.workspace.timezone)
     row.sleep_until(morning, due_at=morning, attempts=0)
 
 
 def _is_morning(row: NoticeDigest, workspace: Workspace) -> bool:
-    """Return whether the digest is due at its hour.
+    """Return whether the digest is due at its hour by the workspace's clocks.
 
-    False at the very first run, and if the workspace has moved to another time zone since.
+    It isn't if the workspace has moved to another time zone since the digest was scheduled.
     """
     due_at = row.due_at
     return due_at is not None and due_at.astimezone(ZoneInfo(workspace.timezone)).hour == limits.DIGEST_HOUR
@@ -91,7 +92,7 @@ def _is_morning(row: NoticeDigest, workspace: Workspace) -> bool:
 def _record_digest(
     row: NoticeDigest, preferences: NoticePreferences, counted: Sequence[DigestLine], now: datetime
 ) -> None:
-    """Record the digest of one member, and mark the gathered messages as told."""
+    """Record the digest of one member, if it has lines, and mark the gathered messages as told."""
     gathered = list(
         NoticeMessage.objects.of(row.workspace_id)
         .filter(user=preferences.user, status=NoticeMessageStatus.GATHERED)
@@ -122,7 +123,7 @@ def _notice_text(notice: Any) -> str:
 
 
 def _join_lines(lines: Sequence[str]) -> str:
-    """Join the lines to a text of at most `DIGEST_LINES`, which says how many more there are."""
+    """Return the first `DIGEST_LINES` lines as one text, which ends with how many more there are, if any."""
     kept_lines = list(lines[: limits.DIGEST_LINES])
     hidden_count = len(lines) - len(kept_lines)
     if hidden_count:

@@ -1,4 +1,4 @@
-"""Lists the kinds of notices, with when and by role they are sent until a member chooses."""
+"""Lists the kinds of notices that members can choose, with each role's default."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ _OWNERS_AT_ONCE: Final[Mapping[str, str]] = {_Role.OWNER: NOW}
 
 @dataclass(frozen=True)
 class NoticeKindOption:
-    """A kind of notice that a member can choose. `defaults` is by role; other roles aren't notified.
-
-    A kind that `is_counted` exists only in digests.
-
-    One that `is_monthly` comes when a month is over, so members choose only whether they want it.
-    """
+    """A kind of notice that a member can choose."""
 
     help: Any
+    """The sentence below the choice."""
     defaults: Mapping[str, str]
+    """When each role is notified; roles that aren't named aren't notified."""
     is_counted: bool = False
+    """Whether it is counted for digests, so that it can't be sent immediately."""
     is_monthly: bool = False
+    """Whether it is sent when a month is over, so that members choose only if they want it."""
 
 
 KINDS: Final[Mapping[str, NoticeKindOption]] = {

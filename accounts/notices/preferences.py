@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoticePreferences:
-    """When and where one member is notified. No page shows the secrets in it."""
+    """When and where one member is notified; no page shows the secrets in it."""
 
     user: User
     kinds: Mapping[str, str]
+    """For each kind of notice `now`, `daily` or `off`."""
     by_mail: bool = True
     slack_url: str = ""
     telegram_token: str = ""
     telegram_chat: str = ""
 
     def when(self, kind: str) -> str:
-        """Return when the member is notified of a kind: `now`, `daily` or `off`."""
+        """Return when the member is notified of a kind: `now`, `daily` or `off`, which stands for unknown kinds."""
         return self.kinds.get(kind, OFF)
 
     @property
     def channels(self) -> list[str]:
-        """Return the names of the channels that are set up."""
+        """The names of the channels that are set up."""
         is_set_up = {
             "mail": self.by_mail,
             "slack": bool(self.slack_url),
@@ -45,8 +46,8 @@ class NoticePreferences:
         return [name for name, is_ready in is_set_up.items() if is_ready]
 
 
-def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
-    """Return the preferences of everybody who is in the workspace now, in two statements."""
+def read_members_preferences(workspace_id: UUID) -> list[NoticePreferences]:
+    """Return the preferences of all members who can log in, by time of joining; none if the workspace is deleted."""
     members = (
         Membership.objects.of(workspace_id)
         .filter(user__is_active=True, workspace__deleted_at=None)
@@ -57,11 +58,8 @@ def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
     return [_merge_defaults(member, choices.get(member.user_id)) for member in members]
 
 
-def preferences_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
-    """Return a member's preferences.
-
-    None if they aren't in the workspace or may no longer log in, or if the workspace was deleted.
-    """
+def find_preferences(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
+    """Return a member's preferences, or `None` if they have left or can't log in, or the workspace was deleted."""
     member = (
         Membership.objects.of(workspace_id)
         .filter(user_id=user_id, user__is_active=True, workspace__deleted_at=None)
@@ -83,7 +81,7 @@ def save_preferences(
     telegram_token: str,
     telegram_chat: str,
 ) -> None:
-    """Save one member's choices; an empty address or token deletes the stored one."""
+    """Save one member's choices and audit them without secrets; an empty address or token deletes the stored one."""
     values: dict[str, Any] = {
         "kinds": dict(kinds),
         "by_mail": by_mail,
@@ -112,7 +110,7 @@ def save_preferences(
 
 
 def _merge_defaults(member: Membership, row: NoticeChoice | None) -> NoticePreferences:
-    """Return the role's defaults with the member's choices, if any."""
+    """Return the role's defaults, changed by the member's choices in `row`, if any."""
     kinds = {name: kind.defaults.get(member.role, OFF) for name, kind in KINDS.items()}
     if row is None:
         return NoticePreferences(member.user, kinds)

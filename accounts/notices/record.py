@@ -1,4 +1,4 @@
-"""Records notices in the transaction of their change, writes their messages, and deletes old ones."""
+"""Records notices in the transaction of their change, writes their messages, and deletes old notices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts import limits
 from accounts.models import Notice, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from accounts.notices.preferences import preferences_of, preferences_of_members
+from accounts.notices.preferences import find_preferences, read_members_preferences
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from accounts.models import User, Workspace
     from accounts.notices.preferences import NoticePreferences
 
-TITLE_CHARACTERS = 200
-TEXT_CHARACTERS = 2000
+# The most characters of a notice's title and text; digests and monthly reports aren't cut.
+_MAX_TITLE_CHARACTERS = 200
+_MAX_TEXT_CHARACTERS = 2000
 log = structlog.get_logger(__name__)
 _HOUR: Final = timedelta(hours=1)
 RECENT_MESSAGES: Final = 10
-"""How many of a member's last messages are listed."""
+"""The number of a member's last messages that are listed."""
 ROWS: Final = 500
-"""Rows of one deletion: a short lock, however many are too old."""
+"""Rows of one deletion: few, so that locks are short."""
 
 
 def record(
@@ -49,9 +50,10 @@ def record(
     user_id: UUID | None = None,
     now: datetime | None = None,
 ) -> bool:
-    """Record a notice by one statement; return False if its event was recorded before.
+    """Record a notice by one statement, or return `False` if its event was recorded before.
 
-    `key` identifies the event within its kind. `path` leads to its page below the workspace's address. Raises
+    `key` identifies the event within its kind. `path` leads to its page below the workspace's address. `user_id`
+    is the only recipient, or `None` if each member's choices decide. Long titles and texts are cut. Raises
     `TransactionManagementError` outside a transaction, `LookupError` for an unknown kind.
     """
     if not connection.in_atomic_block:
@@ -68,8 +70,8 @@ def record(
             key=key,
             user_id=user_id,
             # A platform's message may contain line breaks, which a mail's subject must not.
-            title=" ".join(title.split())[:TITLE_CHARACTERS],
-            text=text if kind in {NoticeKind.DIGEST, NoticeKind.MONTHLY} else text[:TEXT_CHARACTERS],
+            title=" ".join(title.split())[:_MAX_TITLE_CHARACTERS],
+            text=text if kind in {NoticeKind.DIGEST, NoticeKind.MONTHLY} else text[:_MAX_TEXT_CHARACTERS],
             path=path,
             due_at=now,
             wake_at=now,
@@ -82,7 +84,7 @@ def record(
 
 
 def send_test(workspace: Workspace, user: User, once: str) -> None:
-    """Send a test message by every channel that is set up; the same `once` sends it only once."""
+    """Record a test notice for the user, once per `once`, which is a mark of the form; empty sends it again."""
     with transaction.atomic():
         record(
             NoticeKind.TEST,
@@ -96,7 +98,7 @@ def send_test(workspace: Workspace, user: User, once: str) -> None:
 
 
 def write_messages(notice: Notice, *, now: datetime | None = None) -> None:
-    """Work one claimed notice: write all of its messages and finish the notice, in one transaction."""
+    """Write all messages of a claimed notice and finish it in one transaction, or nothing if the lease is lost."""
     now = now or utc_now()
     recipients = _recipients(notice)
     with transaction.atomic():
@@ -113,21 +115,24 @@ def write_messages(notice: Notice, *, now: datetime | None = None) -> None:
 
 
 def give_up_notice(notice: Notice) -> None:
-    """Give up a notice whose workers died again and again: nobody is sent it, and an error is logged."""
+    """End a notice whose workers died again and again: it is sent to nobody, and an error is logged."""
     log.error("notice_not_told", notice=notice.pk.hex, kind=notice.kind)
     notice.sleep_until(None, attempts=0)
 
 
 def _recipients(notice: Notice) -> list[NoticePreferences]:
-    """Return the preferences of the notice's only recipient, or of everybody in the workspace."""
+    """Return the preferences of the notice's only recipient, if still a member, or else of all members."""
     if notice.user_id is None:
-        return preferences_of_members(notice.workspace_id)
-    preferences = preferences_of(notice.workspace_id, notice.user_id)
+        return read_members_preferences(notice.workspace_id)
+    preferences = find_preferences(notice.workspace_id, notice.user_id)
     return [preferences] if preferences else []
 
 
 def _build_messages(notice: Notice, preferences: NoticePreferences, now: datetime) -> list[NoticeMessage]:
-    """Return an unsaved message for each of the member's channels; none if they don't want this kind."""
+    """Return an unsaved message for each of the member's channels, or none if they turned this kind off.
+
+    The messages wait for the digest if the member chose so, or has had too many of this kind within the hour.
+    """
     when = preferences.when(notice.kind) if notice.kind in KINDS else NOW
     if when == OFF:
         return []
@@ -153,7 +158,8 @@ def _build_messages(notice: Notice, preferences: NoticePreferences, now: datetim
 def _is_over_hourly_limit(notice: Notice, preferences: NoticePreferences, now: datetime) -> bool:
     """Return whether the member has had `NOTICES_AT_ONCE_MOST` notices of this kind within an hour.
 
-    A broken platform fails hundreds of posts at once, and nobody reads hundreds of mails.
+    Those in a digest don't count. A broken platform fails hundreds of posts at once, and nobody reads hundreds
+    of mails.
     """
     recent = (
         NoticeMessage.objects.of(notice.workspace_id)
@@ -164,7 +170,7 @@ def _is_over_hourly_limit(notice: Notice, preferences: NoticePreferences, now: d
 
 
 def delete_old(now: datetime) -> int:
-    """Delete some old notices with their messages, and return how many. One index read if none are old."""
+    """Delete up to `ROWS` old notices whose messages are written, with the messages; return how many notices."""
     too_old = Notice.everywhere.filter(created_at__lt=now - limits.NOTICES_KEPT, wake_at=None)
     ids = list(too_old.order_by("created_at").values_list("pk", flat=True)[:ROWS])
     if ids:
@@ -173,13 +179,13 @@ def delete_old(now: datetime) -> int:
 
 
 def delete_about(workspace_id: UUID, row_ids: Collection[UUID]) -> None:
-    """Delete the notices about these rows: a notice's key begins with the id of what it is about."""
-    hex_ids = {key.hex for key in row_ids}
+    """Delete the notices about these rows; a notice's key begins with the id of the row that it is about."""
+    hex_ids = {row_id.hex for row_id in row_ids}
     rows = Notice.objects.of(workspace_id).values_list("pk", "key")
     Notice.everywhere.filter(pk__in=[pk for pk, key in rows if key.partition(":")[0] in hex_ids]).delete()
 
 
 def recent_messages(workspace: Workspace, user: User) -> list[NoticeMessage]:
-    """Return a member's last messages, newest first."""
+    """Return a member's last `RECENT_MESSAGES` messages, newest first, each with its notice."""
     rows = NoticeMessage.objects.of(workspace).filter(user=user).select_related("notice").order_by("-id")
     return list(rows[:RECENT_MESSAGES])

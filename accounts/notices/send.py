@@ -19,7 +19,7 @@ from django.core import signing
 from accounts import limits, mail_sending
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
 from accounts.notices.kinds import KINDS, NOW, OFF
-from accounts.notices.preferences import preferences_of, save_preferences
+from accounts.notices.preferences import find_preferences, save_preferences
 from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 _UNSUBSCRIBE_SALT: Final = "accounts.notices.off"
 log = structlog.get_logger(__name__)
-TELEGRAM_CHARACTERS: Final = 4096
-SLACK_CHARACTERS: Final = 3000
+# The most characters of a message that the channels take.
+_MAX_TELEGRAM_CHARACTERS: Final = 4096
+_MAX_SLACK_CHARACTERS: Final = 3000
 _TEMPLATES: Final[Mapping[str, str]] = {NoticeKind.DIGEST: "digest", NoticeKind.MONTHLY: "monthly"}
 _MAX_ANSWER_BYTES: Final = 64 * 1024
 _TIMEOUT_SECONDS: Final = 15
@@ -47,6 +48,7 @@ class UnsubscribeLink:
 
     workspace: Workspace
     choice: NoticePreferences
+    """The member's preferences when the link was read."""
     kind: str
 
     @property
@@ -61,16 +63,17 @@ def unsubscribe_url(workspace_id: UUID, user_id: UUID, kind: str) -> str:
 
 
 def resolve_token(token: str) -> UnsubscribeLink | None:
-    """Return what an unsubscribe link is about.
+    """Return the workspace, member and kind that an unsubscribe link is about.
 
-    None for a token that we didn't sign, and if the member has left or the workspace is gone.
+    Returns `None` for a token that we didn't sign, for a kind that no longer exists, and if the member has left or
+    can't log in, or the workspace was deleted.
     """
     try:
         workspace_id, user_id, kind = signing.loads(token, salt=_UNSUBSCRIBE_SALT)
     except signing.BadSignature:
         return None
     workspace = Workspace.everywhere.filter(pk=UUID(workspace_id)).first()
-    preferences = preferences_of(UUID(workspace_id), UUID(user_id))
+    preferences = find_preferences(UUID(workspace_id), UUID(user_id))
     if workspace is None or preferences is None or kind not in KINDS:
         return None
     return UnsubscribeLink(workspace, preferences, kind)
@@ -79,7 +82,7 @@ def resolve_token(token: str) -> UnsubscribeLink | None:
 def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
     """Turn the link's kind of notice on or off; the member's other choices stay.
 
-    Doing it again changes nothing.
+    A kind that is turned on is sent immediately. Nothing is written if the kind already is on or off.
     """
     if link.is_off is not is_on:
         return
@@ -96,14 +99,14 @@ def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
 
 
 class ChannelRefused(Exception):
-    """Raised when a channel didn't take a message.
-
-    The error's text is for the member whose channel it is, and contains no secret.
-    """
+    """Raised if a channel doesn't take a message; its text is for the member, and contains no secret."""
 
 
 def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> None:
-    """Send one claimed message; it is dropped if the member has left or has turned the channel off."""
+    """Send one claimed message and record the outcome; nothing is recorded if the lease is lost.
+
+    The message is dropped if the member has left or has turned the channel off.
+    """
     now = now or utc_now()
     try:
         _send_or_drop(message, now)
@@ -124,8 +127,8 @@ def give_up(message: NoticeMessage) -> None:
 
 
 def _send_or_drop(message: NoticeMessage, now: datetime) -> None:
-    """Send the message and record the outcome. Raises `Overtaken` if the lease is lost meanwhile."""
-    preferences = preferences_of(message.workspace_id, message.user_id)
+    """Send or drop the message and record the outcome. Raises `Overtaken` if the lease is lost meanwhile."""
+    preferences = find_preferences(message.workspace_id, message.user_id)
     if preferences is None or message.channel not in preferences.channels:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
         return
@@ -162,6 +165,7 @@ def address_of(notice: Notice) -> str:
 
 
 def _send_by_mail(notice: Notice, preferences: NoticePreferences) -> None:
+    """Send the notice by mail. Raises `ChannelRefused` if the relay doesn't take it."""
     template = _TEMPLATES.get(notice.kind, "notice")
     unsubscribe_address = unsubscribe_url(notice.workspace_id, preferences.user.pk, notice.kind)
     context = {
@@ -187,13 +191,13 @@ def _send_by_mail(notice: Notice, preferences: NoticePreferences) -> None:
 
 def _send_by_slack(notice: Notice, preferences: NoticePreferences) -> None:
     # Slack's own markup in a title could notify everybody in the channel, or hide where a link leads.
-    text = escape(_plain_text(notice, SLACK_CHARACTERS), quote=False)
+    text = escape(_plain_text(notice, _MAX_SLACK_CHARACTERS), quote=False)
     _post_json("Slack", preferences.slack_url, {"text": text})
 
 
 def _send_by_telegram(notice: Notice, preferences: NoticePreferences) -> None:
     url = f"{settings.TELEGRAM_API_URL}/bot{preferences.telegram_token}/sendMessage"
-    text = _plain_text(notice, TELEGRAM_CHARACTERS)
+    text = _plain_text(notice, _MAX_TELEGRAM_CHARACTERS)
     _post_json(
         "Telegram",
         url,
@@ -202,17 +206,14 @@ def _send_by_telegram(notice: Notice, preferences: NoticePreferences) -> None:
 
 
 def _plain_text(notice: Notice, max_characters: int) -> str:
-    """Return at most `max_characters` of the notice, with the whole address at the end."""
+    """Return the notice as text of at most `max_characters`, with the whole address at the end."""
     address_line = f"\n{address_of(notice)}"
     text = f"{notice.workspace.name}: {notice.title}\n{notice.text}"
     return text[: max_characters - len(address_line)] + address_line
 
 
 def _post_json(name: str, url: str, body: dict[str, object]) -> None:
-    """POST the body. Raises `ChannelRefused` for no answer, or one that isn't 2xx.
-
-    `name` is the channel's for people.
-    """
+    """POST the body to the named channel. Raises `ChannelRefused` without an answer, or with one that isn't 2xx."""
     try:
         response = _client(
             allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,

@@ -29,11 +29,11 @@ def report_errors(
     overtaken: _StrOrPromise = "",
     on_overtaken: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Show an error of the block in a message or, with a form, at its fields; the page goes on afterwards.
-    block.
+    """Catch an `AppError` of the block, and show it in a message or, with a form, at its fields.
 
-    What the block does after its call is done only if the call worked: report success, and redirect. If a row
-    has changed since the page was opened, `overtaken` is shown, or `on_overtaken` is called.
+    The view goes on after the block, and the same form may be sent again. So report success and redirect within
+    the block, after the call that may fail. If a row has changed since the page was opened, `on_overtaken` is
+    called if given; without a form the message is `overtaken`, or else a general one.
     """
     try:
         yield
@@ -77,10 +77,7 @@ def offer_undo(
     *,
     is_good: bool = True,
 ) -> None:
-    """Show a message with an undo button that posts the fields to the address.
-
-    With `is_good` False it is a warning.
-    """
+    """Show a message, a warning unless `is_good`, with an undo button that posts the fields to the address."""
     context = {"sentence": sentence, "address": address, "fields": dict(fields or {})}
     text = render_to_string("components/undo.html", context, request=request)
     level = messages.SUCCESS if is_good else messages.WARNING

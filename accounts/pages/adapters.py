@@ -1,4 +1,4 @@
-"""Adapts allauth: who may sign up, where a log-in leads, how its mails look, how its secrets are stored."""
+"""Adapts allauth's sign-ups, redirects, mails and stored secrets to this service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Return whether the visitor may sign up: an invited one always may."""
+        """Return whether the visitor may sign up; with a valid invitation they always may."""
         return settings.SIGNUP_OPEN or invitation.find_kept_invitation(request) is not None
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
@@ -40,7 +40,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
         return saved
 
     def post_login(self, request: HttpRequest, user: User, **arguments: Any) -> HttpResponse:
-        """Finish the log-in, and the acceptance of an invitation with which somebody signed up.
+        """Finish the log-in; after a sign-up with an invitation accept it, and redirect to its workspace.
 
         A log-in also counts as a re-authentication, so pages that need one ask only after that has expired.
         """
@@ -52,7 +52,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
         return response
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the address behind the operator's proxies, as the rest of the service does."""
+        """Return the client's address behind the operator's proxies, or `0.0.0.0` if it is unknown."""
         return client_address(request) or "0.0.0.0"  # noqa: S104  stands for an unknown address
 
     def render_mail(

@@ -26,7 +26,7 @@ _ANONYMOUS_SECONDS: Final = int(limits.STRANGERS_SESSION_KEPT.total_seconds())
 class BoundedSessions(SessionMiddleware):
     """Middleware that keeps anonymous sessions small, short and limited in number.
 
-    Whoever signs up, or asks for a code, has one: without a limit anybody could fill the database with them.
+    Each visitor who signs up or asks for a code has one, so without limits anybody could fill the database.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -48,9 +48,9 @@ Session = pages_only(BoundedSessions)
 
 
 def _refuse_storing(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
-    """Return the response if the session may not be stored, else None.
+    """Return a 413 if the session is too large, a 429 if there are too many new ones, or else `None`.
 
-    Somebody who has given a right password doesn't count as anonymous any more.
+    A kept form doesn't count as size, and a session in which a password was verified doesn't count as new.
     """
     values = {name: value for name, value in session.items() if name != kept_forms.KEPT_FORM_KEY}
     if len(session.encode(values)) > limits.STRANGERS_SESSION_BYTES:

@@ -1,4 +1,4 @@
-"""Adds what the frame of every page shows: the user's workspaces, the chosen theme, the service's name."""
+"""Adds the template context of every page's frame: workspaces, theme, and the service's name."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ACCOUNT_PAGES: Final = (
     "mfa_",
     "usersessions_",
 )
-"""How the URL names of the user's own pages begin: those of `layouts/manage.html`."""
+"""The beginnings of the URL names of the user's own pages, which use `layouts/manage.html`."""
 _CACHE_ATTRIBUTE: Final = "_account_place"
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of every page's frame; it queries the database only if a template shows the list."""
+    """Return the context of every page's frame; memberships are read only if a template shows them."""
     theme = request.COOKIES.get("theme", "")
     return {
         "site_name": settings.SITE_NAME,
@@ -43,9 +43,9 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 
 def _place_of_account_page(request: HttpRequest) -> Place | None:
-    """Return the workspace whose navigation stands beside the user's own pages: the last one opened.
+    """Return the workspace whose navigation the user's own pages show, which is the last one opened.
 
-    None on every other page, and for a user without a workspace.
+    Returns `None` on every other page, and for a user who isn't logged in or has no workspace.
     """
     match = request.resolver_match
     # A request of the API has no user at all.
@@ -62,14 +62,15 @@ def _place_of_account_page(request: HttpRequest) -> Place | None:
     return place
 
 
-def last_or_first(request: HttpRequest, own: list[Membership]) -> Membership | None:
-    """Return the membership of the workspace last opened in this session, else the first of `own`."""
-    last = last_workspace(request)
-    return next((row for row in own if last == str(row.workspace_id)), own[0] if own else None)
+def last_or_first(request: HttpRequest, user_memberships: list[Membership]) -> Membership | None:
+    """Return the membership of the workspace last opened in this session, or else the first, if any."""
+    last_id = last_workspace(request)
+    first = user_memberships[0] if user_memberships else None
+    return next((row for row in user_memberships if last_id == str(row.workspace_id)), first)
 
 
 def memberships(request: HttpRequest) -> list[Membership]:
-    """Return the logged-in user's memberships, by the workspaces' names."""
+    """Return the user's memberships, by the workspaces' names; none if nobody is logged in."""
     if not request.user.is_authenticated:
         return []
     return workspaces.memberships_of(request.user)

@@ -1,4 +1,4 @@
-"""Views behind an invitation's link, for visitors with an account, logged in or not, and without one."""
+"""Serves the page of an invitation's link, for visitors with and without an account."""
 
 from __future__ import annotations
 
@@ -30,17 +30,15 @@ _SESSION_KEY: Final = "invitation"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the invitation (GET) or accept it (POST): mail programs that prefetch links accept nothing."""
+    """Show the invitation (GET, which mail programs prefetch), or accept it or lead to the sign-up (POST)."""
     pending_invitation = members.find_invitation(token)
     if pending_invitation is None:
         return _render_expired(request, token)
     user = request.user if request.user.is_authenticated else None
     if request.method == "POST":
-        return (
-            _accept(request, pending_invitation, user)
-            if user
-            else _sign_up(request, pending_invitation, token)
-        )
+        if user is None:
+            return _sign_up(request, pending_invitation, token)
+        return _accept(request, pending_invitation, user)
     context = {
         "invitation": pending_invitation,
         "role": roles.DESCRIPTIONS[Membership.Role(pending_invitation.role)],
@@ -52,7 +50,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _render_expired(request: HttpRequest, token: str) -> HttpResponse:
-    """Render that the link no longer works; a member who follows it again goes on to the workspace."""
+    """Render that the link no longer works, or redirect a member who accepted it to the workspace."""
     accepted = members.find_accepted_invitation(token)
     if accepted is not None and request.user.is_authenticated:
         memberships = workspaces.memberships_of(request.user)
@@ -62,6 +60,7 @@ def _render_expired(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _accept(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:
+    """Accept the invitation and redirect to its workspace, or back to the page with the error."""
     with report_errors(request):
         membership = members.accept_invitation(invitation, user)
         request.session.pop(_SESSION_KEY, None)
@@ -73,8 +72,8 @@ def _accept(request: HttpRequest, invitation: Invitation, user: User) -> HttpRes
 def _sign_up(request: HttpRequest, invitation: Invitation, token: str) -> HttpResponse:
     """Send the visitor to the sign-up, or to the log-in if the address has an account.
 
-    A link that came by mail proves the address, so the sign-up needs no code; and it is open to everybody
-    invited.
+    A link that came by mail proves the address, so that the sign-up needs no code. An invited visitor may sign
+    up even if sign-ups are closed.
     """
     if members.has_account(invitation.email):
         return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
@@ -92,7 +91,10 @@ def find_kept_invitation(request: HttpRequest) -> Invitation | None:
 
 
 def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
-    """Accept the invitation with which the user signed up; None if they came without one."""
+    """Accept the invitation with which the user signed up; return the membership.
+
+    Returns `None` if there was no valid invitation, or it couldn't be accepted, which a message says.
+    """
     invitation = find_kept_invitation(request)
     request.session.pop(_SESSION_KEY, None)
     if invitation is None:

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 AnyForm = TypeVar("AnyForm", bound=BaseForm)
 
 KEPT_FORM_KEY: Final = "typed"
+"""The session key of the kept form."""
 _KNOWN_COOKIE: Final = "known"
 """The cookie by which a browser shows that somebody was logged in there."""
 _KNOWN_COOKIE_SECONDS: Final = 365 * 24 * 3600
 _SECRET_NAME_PARTS: Final = ("password", "secret", "key", "code", "csrfmiddlewaretoken", "once")
 _ONCE_SECONDS: Final = 24 * 3600
+"""Seconds for which a second sending of a form is recognized."""
 
 
 def remember_browser(request: HttpRequest, response: HttpResponseBase) -> None:
-    """Set a cookie that proves later that this user was logged in: only then `keep_form` keeps anything."""
+    """Set a cookie that proves later that this user was logged in; without it `keep_form` keeps nothing."""
     user_id = str(request.user.pk)
     if _read_known_cookie(request) != user_id:
         response.set_signed_cookie(
@@ -52,8 +54,8 @@ def _read_known_cookie(request: HttpRequest) -> str | None:
 def keep_form(request: HttpRequest) -> bool:
     """Keep a form that was sent after the session had ended, without secrets, until its page is opened again.
 
-    Returns False if only the open page has it: it is too long, or comes from a browser in which nobody was
-    logged in, or there were too many. It stays for an hour, in the session of somebody who isn't logged in
+    Returns `False` if the form is lost: it is too long, there were too many, or nobody was logged in with this
+    browser; `True` also if there is nothing to keep. It stays in the anonymous session, which lasts an hour
     (`accounts/pages/anonymous_sessions.py`).
     """
     if request.method != "POST":
@@ -78,9 +80,9 @@ def keep_form(request: HttpRequest) -> bool:
 
 
 def _is_over_limits(request: HttpRequest, user_id: str, size: int) -> bool:
-    """Count the form against the limits of its user, its network and all forms.
+    """Count the form, and return whether its user, its network or all forms are above their limit.
 
-    Counted in this order, so that somebody over their own limit uses up nobody else's.
+    The order of the counts lets somebody who is over their own limit use up nobody else's.
     """
     within = limits.TYPED_KEPT_FOR
     return (
@@ -92,14 +94,14 @@ def _is_over_limits(request: HttpRequest, user_id: str, size: int) -> bool:
 
 
 def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) -> AnyForm:
-    """Return the form as it was sent, else a fresh one with what was typed before the session ended."""
+    """Return the form as it was sent, or a new one with what was kept for this page and user, and a message."""
     if request.method == "POST":
         return form_class(request.POST, **arguments)
     form = form_class(**arguments)
-    kept = request.session.get(KEPT_FORM_KEY)
-    if kept and kept["path"] == request.path and kept["person"] == str(request.user.pk):
+    kept_form = request.session.get(KEPT_FORM_KEY)
+    if kept_form and kept_form["path"] == request.path and kept_form["person"] == str(request.user.pk):
         del request.session[KEPT_FORM_KEY]
-        data = QueryDict(kept["form"])
+        data = QueryDict(kept_form["form"])
         for name, field in form.fields.items():
             prefixed = form.add_prefix(name)
             if not field.widget.value_omitted_from_data(data, {}, prefixed):
@@ -109,18 +111,18 @@ def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) 
 
 
 def once() -> str:
-    """Return a random mark of one rendering of a form; the template tag `once` puts it there."""
+    """Return a random mark of one rendering of a form; the template tag `once` puts it into the form."""
     return secrets.token_urlsafe(12)
 
 
 def is_first_sending(request: HttpRequest) -> bool:
-    """Return False if this rendering of the form was sent before: by a double click, or the back button."""
+    """Mark the form as sent; return `False` if it was before, by a double click or the back button."""
     token = request.POST.get("once", "")
     # Without the mark a repetition can't be recognized.
     return not token or caches["marks"].add(f"once:{request.user.pk}:{token[:64]}", 1, _ONCE_SECONDS)
 
 
 def allow_sending_again(request: HttpRequest) -> None:
-    """Let the same rendering be sent again, because the form was refused after all."""
+    """Let the same rendering of the form be sent again, because it was refused."""
     if token := request.POST.get("once", ""):
         caches["marks"].delete(f"once:{request.user.pk}:{token[:64]}")

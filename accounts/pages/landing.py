@@ -1,4 +1,4 @@
-"""Views outside a workspace: the front page, creating a workspace, the theme, and the error pages."""
+"""Serves pages outside a workspace: the front page, creating a workspace, the theme, and the errors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _THEME_SECONDS: Final = 365 * 24 * 3600
 operators_log_in = secure_admin_login(admin.site.login)
-"""The operators' log-in is that of all users: with codes, a second factor and limits on guessing."""
+"""The admin's log-in page, which redirects to that of all users, with codes, a second factor and limits."""
 
 
 @require_safe
 @never_cache
 def front(request: HttpRequest) -> HttpResponse:
-    """Redirect a logged-in user to their workspace; show others what the service is."""
+    """Redirect a logged-in user to the last workspace, or to create one; show others what the service is."""
     if not request.user.is_authenticated:
         return render(request, "pages/front.html")
     membership = context_processors.last_or_first(request, context_processors.memberships(request))
@@ -43,7 +43,7 @@ def front(request: HttpRequest) -> HttpResponse:
 
 @user_page
 def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """Redirect `/settings/…`, as documents and mails give it, to the last workspace's page."""
+    """Redirect `/settings/…`, as documents and mails give it, to the last workspace, or to create one."""
     membership = context_processors.last_or_first(request, context_processors.memberships(request))
     if membership is None:
         return redirect("workspace_create")
@@ -80,7 +80,7 @@ class NewWorkspaceForm(forms.Form):
 
 @user_page
 def create(request: HttpRequest) -> HttpResponse:
-    """Create a workspace owned by the user."""
+    """Create a workspace owned by the user; the form's second sending creates none."""
     language = languages.preferred_language(request.headers.get("Accept-Language", ""))
     form = kept_forms.form_for(request, NewWorkspaceForm, language=language)
     if request.method == "POST" and form.is_valid():
@@ -100,7 +100,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Store the chosen theme in a cookie; the script does the same without a request."""
+    """Store the chosen theme in a cookie, or delete the cookie, as the page's script does without a request."""
     theme_name = request.POST.get("theme", "")
     response = redirect(_safe_next_address(request))
     if theme_name in context_processors.THEMES:
@@ -113,28 +113,28 @@ def theme(request: HttpRequest) -> HttpResponse:
 
 
 def _safe_next_address(request: HttpRequest) -> str:
-    """Return the page that the form was on; never one of another site."""
+    """Return the page that the form was on, or `/` for an address that may lead to another site."""
     address = request.POST.get("next", "/")
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Render the 404 page; it is the same for what belongs to another workspace."""
+    """Render the 404 page, which is the same for rows of another workspace."""
     del exception
     return render(request, "pages/errors/404.html", status=404)
 
 
 def too_many_requests(request: HttpRequest) -> HttpResponse:
-    """Render the 429 page for a log-in, sign-up or code that was requested too often: ACCOUNT_RATE_LIMITS."""
+    """Render the 429 page for a log-in, sign-up or code requested too often (see `ACCOUNT_RATE_LIMITS`)."""
     return render(request, "pages/errors/429.html", status=429)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Render the 500 page without a database query: the database may be what is broken."""
+    """Render the 500 page without a database query, because the database may be broken."""
     return render(request, "pages/errors/500.html", {"request_id": request_id()}, status=500)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Render the page for a form that was open too long, or in a browser that keeps no cookies."""
+    """Render the page for a form that was open too long, or whose browser keeps no cookies."""
     del reason
     return render(request, "pages/errors/csrf.html", status=403)

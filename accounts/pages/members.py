@@ -1,4 +1,4 @@
-"""Views for a workspace's members: list, invite, change role, remove, leave."""
+"""Serves the pages of a workspace's members: list, invite, change role, remove, leave."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Return the form choices of roles, each labelled with its name and permissions in HTML."""
+    """Return the form choices of roles, each labelled with its name and description in HTML."""
     return [
         (role.value, format_html("<span><strong>{}</strong><br>{}</span>", *roles.DESCRIPTIONS[role]))
         for role in Membership.Role
@@ -56,7 +56,7 @@ class ConfirmForm(forms.Form):
 @workspace_page("look", methods=("GET",))
 def member_list(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
-        "people": members.members_of(place.workspace),
+        "people": members.list_members(place.workspace),
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
         "invitations": list(members.pending_invitations(place.workspace)),
         "roles": {role.value: label for role, (label, _allows) in roles.DESCRIPTIONS.items()},
@@ -92,7 +92,7 @@ def resend_invitation(request: HttpRequest, place: Place, invitation: UUID) -> H
 
 
 def _report_sent(request: HttpRequest, place: Place, invitation: Invitation, text: str) -> None:
-    """Report that the mail was sent, or keep the link for the list to show once if mails aren't delivered."""
+    """Report that the mail was sent; if mails reach nobody, keep the link for the list to show once."""
     if mail_sending.is_delivered():
         messages.success(request, text % {"email": invitation.email})
     else:
@@ -100,7 +100,10 @@ def _report_sent(request: HttpRequest, place: Place, invitation: Invitation, tex
 
 
 def _pop_new_link(request: HttpRequest, place: Place) -> dict[str, str] | None:
-    """Return the address that was just invited and its link; None if it was shown already, or mailed."""
+    """Return the address that was just invited and its link, and forget them.
+
+    Returns `None` if there is none, it was shown before, or the member may not manage members.
+    """
     stored = shown_once.take_secret(request, _link_key(place)) if place.may_manage else None
     if stored is None:
         return None
@@ -131,7 +134,7 @@ def restore_invitation(request: HttpRequest, place: Place, invitation: UUID) -> 
 
 @workspace_page("manage")
 def change_role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
-    """Give a member another role."""
+    """Show and change a member's role."""
     membership = _membership(place, user)
     form = kept_forms.form_for(request, RoleForm, initial={"role": membership.role})
     if request.method == "POST" and form.is_valid():
@@ -191,6 +194,6 @@ def _invitation(place: Place, invitation_id: UUID) -> Invitation:
 
 
 def _membership(place: Place, user_id: UUID) -> Membership:
-    """Return the membership with its user. Raises `Http404` if they aren't a member."""
+    """Return the membership with its user. Raises `Http404` if the user isn't a member."""
     rows = Membership.objects.of(place.workspace).select_related("user")
     return get_object_or_404(rows, user_id=user_id)

@@ -1,4 +1,4 @@
-"""Views for a member's notification preferences, a test notification, and mails' unsubscribe links."""
+"""Serves a member's notification preferences, a test notification, and the unsubscribe links of mails."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class NoticesForm(forms.Form):
             self.add_error(name, message)
 
     def preference_values(self) -> dict[str, Any]:
-        """Return the arguments of `save_preferences`; a channel that isn't ticked loses its secret."""
+        """Return the arguments of `save_preferences`; an empty secret keeps a ticked channel's saved one."""
         data = self.cleaned_data
         slack, telegram = data["by_slack"], data["by_telegram"]
         return {
@@ -158,7 +158,7 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("be_here", methods=("POST",))
 def send_test(request: HttpRequest, place: Place) -> HttpResponse:
-    """Send a test message by each channel that is set up."""
+    """Send a test message by each channel that is set up, or say that none is."""
     channels = _preferences_or_denied(place).channels
     if not channels:
         messages.error(request, _("Choose and save a channel first."))
@@ -174,8 +174,8 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _preferences_or_denied(place: Place) -> NoticePreferences:
-    """Return the user's preferences in this workspace. Raises `PermissionDenied` if they just left it."""
-    preferences = notices.preferences_of(place.workspace.pk, place.user.pk)
+    """Return the user's preferences in this workspace. Raises `PermissionDenied` if they have just left it."""
+    preferences = notices.find_preferences(place.workspace.pk, place.user.pk)
     if preferences is None:
         raise PermissionDenied
     return preferences
@@ -185,7 +185,11 @@ def _preferences_or_denied(place: Place) -> NoticePreferences:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a button (GET), as programs prefetch links, or unsubscribe without cookies (POST, RFC 8058)."""
+    """Show a button (GET), or turn the kind of notice off or on again (POST).
+
+    Mail programs prefetch links, so a GET changes nothing, and they unsubscribe by a POST without cookies
+    (RFC 8058). An invalid link gets a 404.
+    """
     link = notices.resolve_token(token)
     if link is None:
         response = render(request, "pages/notices/off_over.html", status=404)

@@ -1,4 +1,4 @@
-"""Decorates workspace pages: finds the workspace in the URL and checks what the user may do there."""
+"""Decorates views: finds the workspace of the URL, and checks whether the user may do the view's act there."""
 
 from __future__ import annotations
 
@@ -59,11 +59,12 @@ class Place:
 def workspace_page(
     act: str, *, methods: tuple[str, ...] = ("GET", "POST")
 ) -> Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]:
-    """Make a view of `(request, place, …)` a page of a workspace for those whose role allows the act.
+    """Make a view of `(request, place, …)` a page of a workspace for members whose role allows the act.
 
-    Somebody who isn't logged in is asked to, and finds what they had typed again afterwards. To a stranger
-    the workspace doesn't exist. A member whose role doesn't allow the act is told whom to ask. If `methods`
-    has GET, a HEAD is answered too. Raises `ValueError` for an act that `roles.ACTS` doesn't have.
+    A visitor is asked to log in, and finds what they had typed again afterwards. A user who isn't a member gets
+    a 404, a member whose role doesn't allow the act a 403 with the owners' addresses, and other methods than
+    `methods` a 405. If `methods` has GET, a HEAD is answered too. Raises `ValueError` for an act that
+    `roles.ACTS` doesn't have.
     """
     if act not in roles.ACTS:
         message = f"There is no act {act!r} in accounts/access/roles.py."
@@ -94,7 +95,7 @@ def _answer_if_allowed(
     workspace_id: UUID,
     arguments: Mapping[str, Any],
 ) -> HttpResponseBase:
-    """Return the view's response, a redirect to the log-in, or a 403. Raises `Http404` for a stranger."""
+    """Return the view's response, the way to the log-in, or a 403. Raises `Http404` if they aren't a member."""
     if not request.user.is_authenticated:
         return ask_to_log_in(request)
     place = find_place(request, workspace_id)
@@ -102,7 +103,7 @@ def _answer_if_allowed(
         raise Http404
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
     if not place.may(act):
-        context = {"owners": members.owner_addresses_of(place.workspace)}
+        context = {"owners": members.read_owner_addresses(place.workspace)}
         return render(request, "pages/errors/not_yours.html", context, status=403)
     if request.session.get(_LAST_WORKSPACE_KEY) != str(workspace_id):
         request.session[_LAST_WORKSPACE_KEY] = str(workspace_id)
@@ -112,10 +113,10 @@ def _answer_if_allowed(
 
 
 def cached_privately(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Let browsers revalidate the page and shared caches skip it; going back still shows a sent form.
+    """Let browsers revalidate the page and shared caches skip it; a view's own `Cache-Control` stays.
 
-    With `no-store` the browser could only show an error on going back. Pages that show a secret set
-    `no-store` themselves.
+    With `no-store`, going back after a form was sent could only show an error. Pages that show a secret set it
+    themselves.
     """
 
     @wraps(view)
@@ -152,10 +153,10 @@ def user_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespon
 
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
-    """Return a redirect to the log-in, which leads back to the page; what was typed is kept for then.
+    """Return a redirect to the log-in, which leads back to the page, and keep what was typed for then.
 
-    A script's request can't follow it: the page is told to load itself again, or gets a 401 if it must stay
-    open because nothing else has what was typed.
+    If the form can't be kept, a message warns. An HTMX request can't follow the redirect: its page is told to
+    reload, or gets a 401 if the form couldn't be kept, so that the page stays open with it.
     """
     is_kept = kept_forms.keep_form(request)
     if request.headers.get("HX-Request") == "true":
@@ -176,7 +177,7 @@ def method_not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpRe
 
 
 def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
-    """Return the workspace with the user's role; None if they aren't a member or it was deleted."""
+    """Return the workspace with the user's role, or `None` if they aren't a member or it was deleted."""
     user = cast("User", request.user)
     membership = (
         Membership.objects.of(workspace_id)
@@ -189,5 +190,5 @@ def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
 
 
 def last_workspace(request: HttpRequest) -> str | None:
-    """Return the UUID, as text, of the workspace last opened in this session; None before the first."""
+    """Return the UUID, as text, of the workspace last opened in this session, or `None` before the first."""
     return request.session.get(_LAST_WORKSPACE_KEY)

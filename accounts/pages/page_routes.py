@@ -1,4 +1,4 @@
-"""Routes of pages: those of a workspace, and the public ids that stand in a path."""
+"""Builds routes of a workspace's pages, and converts the public ids in paths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PublicIdConverter:
 
 
 def register_ids(*prefixes: str) -> None:
-    """Make `<prefix:name>` usable in the pages' routes; a text that is no such id doesn't match."""
+    """Make `<prefix:name>` usable in the pages' routes; it matches only public ids with that prefix."""
     for prefix in prefixes:
         converter = type(
             f"{prefix}Id", (PublicIdConverter,), {"prefix": prefix, "regex": f"{prefix}_[0-9a-z]{{26}}"}

@@ -26,11 +26,11 @@ def polling_fragment(
     css_class: str = "",
     interval_seconds: int = 0,
 ) -> HttpResponse | str:
-    """Render a fragment that asks for itself every `interval_seconds`, 0 if it is finished.
+    """Render a fragment that requests itself every `interval_seconds`, or doesn't poll if that is 0.
 
     Returns HTML on a full page load, and a response on a poll: 204 if nothing has changed since the digest in
-    `seen`, else the fragment. It polls `url`, by default the page's own address. The template must render the
-    same each time: no forms, whose CSRF tokens differ.
+    `seen`, else the fragment. It polls `url`, by default the page's address. The template must render the same
+    HTML each time, so it may contain no forms, whose CSRF tokens differ.
     """
     inner_html = render_to_string(template, context, request)
     digest = hashlib.sha256(f"{interval_seconds}{inner_html}".encode()).hexdigest()[:16]

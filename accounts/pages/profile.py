@@ -1,4 +1,4 @@
-"""View of the user's own profile, with links to their address, password, second factor and sessions."""
+"""Serves the user's profile, with links to their address, password, second factor and sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes a secret to the one page that shows it: encrypted in the session, deleted when it was shown."""
+"""Passes a secret to the one page that shows it, encrypted in the session until it is shown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 _SESSION_KEY: Final = "shown_once"
-_MAX_KEPT: Final = 5
+_MAX_SECRETS: Final = 5
+"""Secrets that wait in one session; a further one pushes out the oldest."""
 _REPEATED_WITHIN_SECONDS: Final = 20
+"""Seconds within which the second click of a double one comes."""
 _MAX_WAIT_SECONDS: Final = 3.0
+"""Seconds for which the second click waits for the first one's secret."""
 
 
 def keep_secret(request: HttpRequest, of: str, secret: str) -> None:
-    """Keep a secret until its page takes it. `of` is the public id of what it belongs to.
+    """Keep a secret until its page takes it; `of` identifies what the secret belongs to, mostly a public id.
 
-    For some seconds the encrypted secret is also stored under the form's mark, for `secret_of_first_sending`.
+    For `_REPEATED_WITHIN_SECONDS` the encrypted secret is also stored under the form's mark, for
+    `secret_of_first_sending`.
     """
     _store_in_session(request, of, secret)
     if mark := _form_mark(request):
@@ -29,10 +33,11 @@ def keep_secret(request: HttpRequest, of: str, secret: str) -> None:
 
 
 def secret_of_first_sending(request: HttpRequest) -> str | None:
-    """Return the public id of what the form's first sending made, for the second click of a double one.
+    """Return the `of` of the secret that the form's first sending kept, for the second click of a double one.
 
-    Its secret can be taken again. The browser shows only the second click's answer, and the first may still
-    be running, so this waits for it. None if the first made nothing, or was sent longer ago.
+    The secret can be taken again. The browser shows only the second click's answer, and the first may still be
+    running, so this waits up to `_MAX_WAIT_SECONDS`. Returns `None` if the first sending kept no secret, or was
+    more than `_REPEATED_WITHIN_SECONDS` ago.
     """
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
     mark = _form_mark(request)
@@ -48,7 +53,7 @@ def secret_of_first_sending(request: HttpRequest) -> str | None:
 
 
 def take_secret(request: HttpRequest, of: str) -> str | None:
-    """Return the secret the first time; None from then on."""
+    """Return the secret and forget it, or return `None` if it was taken before or never kept."""
     secrets = dict(request.session.get(_SESSION_KEY, {}))
     sealed = secrets.pop(of, None)
     if sealed is None:
@@ -58,11 +63,11 @@ def take_secret(request: HttpRequest, of: str) -> str | None:
 
 
 def _store_in_session(request: HttpRequest, of: str, secret: str) -> None:
-    secrets = dict(list(request.session.get(_SESSION_KEY, {}).items())[-(_MAX_KEPT - 1) :])
+    secrets = dict(list(request.session.get(_SESSION_KEY, {}).items())[-(_MAX_SECRETS - 1) :])
     request.session[_SESSION_KEY] = {**secrets, of: seal(secret)}
 
 
 def _form_mark(request: HttpRequest) -> str:
-    """Return the cache key of this rendering of the form; empty if the form has no mark."""
+    """Return the cache key of this rendering of the form, or an empty text if the form has no mark."""
     once = request.POST.get("once", "")[:64]
     return f"shown_once:{request.user.pk}:{once}" if once else ""

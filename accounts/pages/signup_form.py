@@ -1,4 +1,4 @@
-"""Extends allauth's sign-up form."""
+"""Extends allauth's sign-up form by a name, invitations and a limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
-    """Asks for a name too: colleagues see it beside what somebody approved."""
+    """Asks for a name too, which colleagues see; with an invitation the address is fixed."""
 
     name = forms.CharField(
         label=_("Your name"),
@@ -55,7 +55,7 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
         return cleaned
 
     def try_save(self, request: HttpRequest) -> Any:
-        """Save the user; hash a known address's password too, so that it takes as long as a new one."""
+        """Save the user, or for a known address only hash the password, so that it takes as long."""
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)

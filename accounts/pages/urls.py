@@ -1,4 +1,4 @@
-"""Routes of the pages of users and their workspaces."""
+"""Lists the routes of the pages of users and their workspaces."""
 
 from django.urls import path, re_path
 

@@ -1,4 +1,4 @@
-"""Views of a workspace's settings: name, approval, access, model key and cap, samples, export, deletion."""
+"""Serves a workspace's settings: name, approval, access, model key and cap, samples, export, deletion."""
 
 from __future__ import annotations
 
@@ -104,11 +104,10 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
             workspaces.change(row, form.changed_data, place.user.email)
             messages.success(request, _("Saved."))
             return redirect(place.url_of("workspace"))
-    # Pages load the workspace without its model key.
-    last_four = row.model_key_last_four
     context = {
         "form": form,
-        "last_four": last_four,
+        # Pages load the workspace without its model key.
+        "last_four": row.model_key_last_four,
         "cap": _to_dollars(row.model_cap_micro_usd),
         "has_samples": samples.has_samples(row),
     }
@@ -164,7 +163,7 @@ def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("manage", methods=("POST",))
 def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
-    """Stream the workspace's export as a ZIP, at most one a minute."""
+    """Stream the workspace's export as a ZIP, at most once per `WORKSPACE_EXPORTED_EVERY`."""
     min_interval_seconds = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
     if not cache.add(f"exported:{place.workspace.pk}", 1, min_interval_seconds):
         messages.error(request, _("An export was just started. Try again in a minute."))
@@ -198,14 +197,14 @@ def keep(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _to_dollars(micro: int | None) -> Decimal | None:
-    """Return millionths of a US dollar in dollars, to the cent."""
+    """Return millionths of a US dollar in dollars, to the cent, or `None` for `None`."""
     return None if micro is None else (Decimal(micro) / MICRO_USD).quantize(Decimal("0.01"))
 
 
 class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("Intended use"),
-        max_length=whitelist_requests.MESSAGE_CHARACTERS,
+        max_length=whitelist_requests.MAX_MESSAGE_CHARACTERS,
         required=False,
         help_text=gettext_lazy("Optional. Your site, what you publish and where."),
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -214,7 +213,7 @@ class AccessForm(forms.Form):
 
 @workspace_page("manage")
 def access(request: HttpRequest, place: Place) -> HttpResponse:
-    """Request access, by one click on Home, or with `change` edit the intended use of the request."""
+    """Show the last request; request access, or with `change` in the form edit the pending request's text."""
     last_request = whitelist_requests.last_request(place.workspace)
     is_waiting = last_request is not None and last_request.status == WhitelistRequest.Status.PENDING
     initial = {"message": last_request.message} if last_request is not None and is_waiting else {}

@@ -1,4 +1,4 @@
-"""GET /analytics: counts and metrics by outlet, content type and date."""
+"""Serves GET /analytics: counts and metrics by outlet, content type and date."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from config.core.api.query_params import (
     read_query,
 )
 from config.core.clock import utc_now
-from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment
+from config.core.datetimes import EMPTY_RANGE_MESSAGE, format_utc, format_utc_or_none, read_moment
 from config.core.errors import Invalid
 from pipeline.models import Bucket
 
@@ -145,7 +145,7 @@ def _read_question(request: Request, caller: Caller, now: datetime) -> queries.Q
     start = _to_moment(query.get("from"), zone) or _default_start(end, zone)
     period = Period(start, end, query.get("interval", "day"), zone)
     if start >= end:
-        raise _invalid_end(EMPTY_RANGE, code="empty_range")
+        raise _invalid_end(EMPTY_RANGE_MESSAGE, code="empty_range")
     if period.days > limits.ANALYTICS_DAYS:
         message = f"The range may be {limits.ANALYTICS_DAYS} days long at most; ask for a shorter one."
         raise _invalid_end(message, code="range_too_long")
@@ -196,10 +196,10 @@ def _body(question: queries.Question) -> dict[str, Any]:
     return {
         "data": [serialize_row(row, question.group_by) for row in result.rows],
         "totals": figures(result.totals),
-        "range": {"from": as_z(period.start), "to": as_z(period.end)},
+        "range": {"from": format_utc(period.start), "to": format_utc(period.end)},
         "interval": period.interval,
         "timezone": period.zone.key,
-        "fresh_at": as_z_or_none(result.fresh_at),
+        "fresh_at": format_utc_or_none(result.fresh_at),
     }
 
 

@@ -20,7 +20,7 @@ class CsvRenderer(BaseRenderer):
     def render(  # type: ignore[override]  # DRF always gives the context, and only its view knows the columns
         self, data: Any, accepted_media_type: str | None, renderer_context: Mapping[str, Any]
     ) -> bytes:
-        """Return the rows of `data["data"]` in UTF-8, by the `dimensions` of the context's `view`."""
+        """Return the rows of `data["data"]` in UTF-8, with columns for the `dimensions` of the context's `view`."""
         del accepted_media_type
         # A 304 has no body.
         if data is None:

@@ -1,4 +1,4 @@
-"""Models of outcomes, measurements and their rollups."""
+"""Collects the models of outcomes, measurements and their rollups."""
 
 from analytics.models.measurement import Measurement, Measuring, MeasuringStatus, Outcome
 from analytics.models.rollup import (

@@ -27,7 +27,7 @@ class Measuring(WorkspaceRow, DueModel):
     )
     status = models.CharField(max_length=10, choices=MeasuringStatus, default=MeasuringStatus.WAITING)
     measured = models.PositiveSmallIntegerField(default=0)
-    """How many measurements have been made."""
+    """The number of measurements so far."""
     last_error = models.CharField(max_length=300, blank=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -36,7 +36,10 @@ class Measuring(WorkspaceRow, DueModel):
 
 
 class Measurement(WorkspaceRow):
-    """Cumulative values and their increases since the measurement before; None means "not given", never 0."""
+    """Cumulative values and their increases; a value that the platform didn't give is `None`, never 0.
+
+    An increase is the difference from the newest known value before.
+    """
 
     test = models.BooleanField(default=False)
     publication = models.ForeignKey(
@@ -63,7 +66,7 @@ class Measurement(WorkspaceRow):
     shares_delta = models.BigIntegerField(null=True)
     clicks_delta = models.BigIntegerField(null=True)
     availability = models.JSONField(default=dict)
-    """For each metric that is None: `unsupported`, `delayed` or `unavailable`."""
+    """The reason for each metric that is `None`: `unsupported`, `delayed` or `unavailable`."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "measurement"
@@ -87,7 +90,7 @@ class Outcome(WorkspaceRow):
     """Unique, so that counting the same event again finds its row."""
     publication_id = models.UUIDField()
     is_published = models.BooleanField()
-    """False: it failed finally."""
+    """`False` if the publication failed finally."""
     at = models.DateTimeField()
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
     content_type = models.CharField(max_length=10, choices=bucket_choices)
@@ -98,5 +101,6 @@ class Outcome(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "outcome"
         indexes: ClassVar = [
-            models.Index(fields=["workspace", "test", "at"], name="outcome_by_time")
-        ]  # GET /analytics
+            # GET /analytics.
+            models.Index(fields=["workspace", "test", "at"], name="outcome_by_time"),
+        ]

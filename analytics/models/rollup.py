@@ -17,19 +17,19 @@ DAY: Final = 86_400
 
 
 class Attribution(models.TextChoices):
-    """By which date a platform's numbers count."""
+    """The date by which a platform's numbers count."""
 
     RECEIVED = "received", _("Date counted")
     PUBLISHED = "published", _("Date published")
 
 
 class RollupDay(WorkspaceRow, DueModel):
-    """A UTC day of a workspace; whoever writes a fact of that day marks it here, in the same transaction."""
+    """A UTC day of a workspace, which each writer of a fact of that day marks here in the same transaction."""
 
     test = models.BooleanField(default=False)
     day = models.DateField()
     is_current = models.BooleanField(default=False)
-    """True: the day's rollups hold every fact of it; otherwise answers read the facts themselves."""
+    """Whether the day's rollups hold every fact of it; otherwise answers read the facts."""
     last_error = models.CharField(max_length=300, blank=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -41,13 +41,13 @@ class RollupDay(WorkspaceRow, DueModel):
 
 
 class Rollup(WorkspaceRow):
-    # A number of the database's own, because many rows are replaced by one statement.
+    # The database makes the ids, because many rows are replaced by one statement.
     id = models.BigAutoField(primary_key=True)  # type: ignore[assignment]
     test = models.BooleanField(default=False)
     day = models.DateField()
     unit = models.PositiveIntegerField()
     start = models.BigIntegerField()
-    """In seconds since 1970; with `unit` the time that the row sums."""
+    """The start of the time that the row sums, in seconds since 1970; its length is `unit`."""
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
     content_type = models.CharField(max_length=10, choices=bucket_choices)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -60,7 +60,7 @@ class Rollup(WorkspaceRow):
 
 class OutcomeRollup(Rollup):
     known = models.PositiveSmallIntegerField(null=True)
-    """What is known of the counted publications: 1 any number, 0 none was given, None not measured."""
+    """1 if any number of these publications is known, 0 if none was given, `None` if they weren't measured."""
     published_count = models.PositiveIntegerField()
     failed_count = models.PositiveIntegerField()
 
@@ -94,7 +94,7 @@ class MeasurementRollup(Rollup):
 
 
 class HitRollup(Rollup):
-    """Clicks by the dimensions of their items; a feed fetch has no item, and both its texts are empty."""
+    """Clicks by the dimensions of their items; feed fetches have no item, so these are empty."""
 
     kind = models.CharField(max_length=5, choices=HitKind)
     count = models.BigIntegerField()

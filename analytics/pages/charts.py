@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from analytics.aggregate import METRICS
 from analytics.pages.filters import METRIC_NAMES
-from analytics.reports.number_format import format_change, number
+from analytics.reports.number_format import format_change, format_number
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -45,30 +45,33 @@ class ChartCard:
     label: str
     text: str
     change: str
-    """The change against the period before; empty if there is none."""
+    """The change against the period before, or empty if there is none."""
     tone: str
-    """Of the change: `good`, `bad`, or empty if neither is better."""
+    """The change's tone: `good`, `bad`, or empty if neither is better."""
     about: str
-    """The value before, or the reason if the number is unknown."""
+    """The value before, or the reason if the number is unknown, or empty."""
 
 
 @dataclass(frozen=True)
 class ChartWithTable:
-    """A chart with its table; `data` is what the script draws, `left_out` counts smaller lines not drawn."""
+    """A chart with its table; `left_out` is the number of smaller lines that aren't drawn."""
 
     id: str
     title: str
     about: str
     data: dict[str, Any]
+    """The JSON that the script draws: `labels`, `percent` and `lines`."""
     names: tuple[str, ...]
+    """The names of the lines, which are the table's columns."""
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """The table's rows: a bucket's label with each line's formatted value."""
     left_out: int
 
 
 def metric_cell(figures: Figures, metric: str) -> ChartCell:
     """Return the formatted metric with the reason if it is unknown."""
     value = figures.metrics[metric]
-    return ChartCell(number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
+    return ChartCell(format_number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
 
 
 def metric_cells(figures: Figures) -> list[tuple[str, ChartCell]]:
@@ -88,27 +91,28 @@ def metric_cards(compared: Sequence[MetricComparison], *, has_before: bool) -> l
 
 
 def _has_card(comparison: MetricComparison) -> bool:
-    """Return whether there is something to say; failures only if there are any."""
+    """Return whether the metric is known now or was before; failures need to be above 0 now."""
     if comparison.metric == "failed":
         return bool(comparison.now)
     return comparison.now is not None or comparison.before is not None
 
 
 def _card(comparison: MetricComparison, *, has_before: bool) -> ChartCard:
+    """Return the card of a metric; more failures are bad, more of anything else but posts is good."""
     change, before = comparison.change, comparison.before
     if comparison.now is None:
         about = str(REASONS.get(comparison.reason, ""))
     elif before is None or not has_before:
         about = ""
     else:
-        about = _("from %(before)s") % {"before": number(before, comparison.metric)}
+        about = _("from %(before)s") % {"before": format_number(before, comparison.metric)}
     tone = ""
     if change and comparison.metric != "published":
         tone = "bad" if (change > 0) == (comparison.metric == "failed") else "good"
     return ChartCard(
         comparison.metric,
         str(METRIC_NAMES[comparison.metric]),
-        number(comparison.now, comparison.metric),
+        format_number(comparison.now, comparison.metric),
         "" if change is None else format_change(change),
         tone,
         about,
@@ -121,7 +125,7 @@ def chart_with_table(
     """Return a chart and its table; `line_label` names its lines."""
     labels = [format_bucket_label(label) for label in source.labels]
     names = tuple(line_label(line) for line in source.lines)
-    columns = [[number(value, metric) for value in line.values] for line in source.lines]
+    columns = [[format_number(value, metric) for value in line.values] for line in source.lines]
     is_percent = metric == "engagement_rate"
     return ChartWithTable(
         id=name,
@@ -154,7 +158,7 @@ def format_day(day: date) -> str:
 def format_bucket_label(label: str) -> str:
     """Format a bucket's label, a date or a moment, for people.
 
-    A moment gets its UTC offset, which tells the hour apart that a change of clocks repeats.
+    A moment gets its UTC offset, which tells an hour apart that a change of the clocks repeats.
     """
     if "T" not in label:
         return format_day(date.fromisoformat(label))

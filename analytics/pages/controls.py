@@ -1,4 +1,4 @@
-"""The controls above the page of analytics: ranges as links that keep the other filters, and what is kept."""
+"""Builds the controls above the analytics page: links to ranges that keep the other filters."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _RANGE_FIELDS: Final = ("range", "start", "end")
 
 @dataclass(frozen=True)
 class ControlLink:
+    """A link to the same page with another query."""
+
     label: str
     query: str
     is_current: bool
@@ -27,11 +29,14 @@ class ControlLink:
 
 @dataclass(frozen=True)
 class Controls:
+    """The links and hidden fields of the controls."""
+
     ranges: tuple[ControlLink, ...]
     other_ranges: tuple[ControlLink, ...]
     custom_label: str
-    """The chosen days or range, if it isn't one of `ranges`."""
+    """The chosen days, the range if it is one of `other_ranges`, or else *Custom*."""
     is_custom: bool
+    """Whether the range isn't one of `ranges`."""
     has_days: bool
     """Whether the range is of days that somebody chose."""
     kept: tuple[tuple[str, str], ...]
@@ -66,7 +71,7 @@ def kept_filters(form: AnalyticsFilter, names: tuple[str, ...]) -> tuple[tuple[s
 
 
 def metric_query(form: AnalyticsFilter, metric: str) -> str:
-    """Return the query that shows another metric of the same."""
+    """Return the query that shows another metric with the same filters."""
     others = tuple(name for name in CUSTOMISE_FIELDS if name != "metric")
     return urlencode([*kept_filters(form, (*_RANGE_FIELDS, "outlet", *others)), ("metric", metric)])
 

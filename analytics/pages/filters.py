@@ -1,4 +1,4 @@
-"""The form of the analytics page's filters, which are kept in its URL, and the question that it asks."""
+"""Provides the form of the analytics page's filters, which its URL keeps, and the question that they ask."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 MAX_OUTLETS_OFFERED: Final = 200
+"""The most outlets that the form offers."""
 MAX_DAYS_BY_HOUR: Final = 14
-"""About as many points of a chart as the longest range has days."""
+"""The longest range by hour, which has about as many points as the longest one by day."""
 WEEKLY_FROM_DAYS: Final = 93
-"""If nobody chose an interval, a range of at least so many days is shown by weeks."""
+"""The days from which on a range is shown by weeks if no interval was chosen."""
 FIRST_YEAR: Final = 1971
-"""The first whose days begin after 1970 in UTC, whatever the zone: buckets count seconds since then."""
+"""The first year that begins after 1970-01-01 in UTC in every zone, because buckets count seconds since then."""
 LAST_YEAR: Final = 2999
-"""Far from the last day of `datetime`, so that the end of any day in any zone can be computed."""
+"""A year far from the last day of `datetime`, so that the end of any day in any zone can be computed."""
 CHOSEN: Final = "chosen"
-"""The range whose days stand in `start` and `end`."""
+"""The range whose days are those of `start` and `end`."""
 SHORT_RANGES: Final = {
     "7": gettext_lazy("7 days"),
     "30": gettext_lazy("30 days"),
     "90": gettext_lazy("90 days"),
 }
-"""The ranges in sight; the others are below *Custom*."""
+"""The ranges that are always shown; the others are below *Custom*."""
 RANGES: Final = {
     "1": gettext_lazy("Today"),
     **SHORT_RANGES,
@@ -66,12 +67,12 @@ METRIC_NAMES: Final = {
     "engagement_rate": gettext_lazy("Engagement rate"),
 }
 CUSTOMISE_FIELDS: Final = ("content_type", "metric", "interval", "tz", "attribution")
-"""What is set below *Customise*."""
+"""The fields below *Customise*."""
 _DAY_INPUT: Final = {"type": "date"}
 
 
 class AnalyticsFilter(forms.Form):
-    """The filters; `range` is one of `RANGES`, whose `chosen` takes its days from `start` and `end`."""
+    """The filters of the analytics page; the range `chosen` takes its days from `start` and `end`."""
 
     range = forms.ChoiceField(label=gettext_lazy("Range"), required=False, choices=[*RANGES.items()])
     start = forms.DateField(
@@ -134,7 +135,7 @@ class AnalyticsFilter(forms.Form):
         return self.data.get(name, "") not in {"", defaults.get(name, "")}
 
     def count_set_fields(self) -> int:
-        """Return how many fields below *Customise* are set."""
+        """Count the fields below *Customise* that differ from their defaults."""
         return sum(self.is_set(name) for name in CUSTOMISE_FIELDS)
 
     def has_customise_errors(self) -> bool:
@@ -148,9 +149,9 @@ class AnalyticsFilter(forms.Form):
         return data
 
     def _period(self, data: dict[str, Any]) -> Period:
-        """Return the chosen period; what makes it impossible is added as an error of its field.
+        """Return the chosen period; each reason why it is impossible is added as an error of its field.
 
-        A day out of range can't be computed with: its period is empty, and the form isn't valid.
+        No period can be computed from a day out of range, so the result is empty then.
         """
         zone = ZoneInfo(data["tz"] or self.workspace.timezone)
         today = self.now.astimezone(zone).date()
@@ -182,7 +183,7 @@ class AnalyticsFilter(forms.Form):
             if not FIRST_YEAR <= day.year <= LAST_YEAR
         ]
         for name in out_of_range:
-            # Without a start, it was taken from the end.
+            # Without a start, its day was taken from the end, which gets the error.
             if data[name] is not None:
                 self.add_error(name, _("Choose a day in range."))
         if out_of_range:

@@ -1,4 +1,4 @@
-"""Views of the analytics: charts and tables of what was published and its results, and the same as CSV."""
+"""Serves the analytics page, with charts and tables of publications and their results, and its CSV."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from analytics.aggregate import COUNTED
 from analytics.pages import charts
 from analytics.pages.controls import controls_of, metric_query
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
-from analytics.pages.rankings import MIN_RANKED_POSTS, highlights
-from analytics.reports.number_format import format_seconds, number
-from analytics.reports.page_report import report
-from analytics.reports.punctuality_and_top_posts import performance
+from analytics.pages.rankings import MIN_RANKED_POSTS, build_highlights
+from analytics.reports.number_format import format_number, format_seconds
+from analytics.reports.page_report import build_report
+from analytics.reports.punctuality_and_top_posts import compute_performance
 from analytics.reports.rankings import DIMENSIONS, MIN_POSTS
 from analytics.serialize import as_csv, serialize_row
 from config.core.clock import utc_now
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from analytics.reports.page_report import Chart, Report, ReportLine
 
 _DEFAULT_POST_METRIC: Final = "engagements"
-"""Ranks posts if the shown metric isn't one that a post has."""
+"""The metric that ranks posts if the page shows one that posts don't have."""
 
 
 @workspace_page("look", methods=("GET",))
@@ -46,10 +46,12 @@ def analytics(request: HttpRequest, place: Place) -> HttpResponse:
     if not form.is_valid():
         return render(request, "pages/analytics/page.html", context)
     question = form.question()
-    shown = report(question, form.cleaned_data["metric"], now=form.now)
-    context |= {"report": shown, "zone": question.period.zone.key}
-    if not shown.is_empty:
-        context |= _headline(form, shown) | _highlights(place, question, shown) | _numbers(shown)
+    shown_report = build_report(question, form.cleaned_data["metric"], now=form.now)
+    context |= {"report": shown_report, "zone": question.period.zone.key}
+    if not shown_report.is_empty:
+        context |= _headline(form, shown_report)
+        context |= _highlights(place, question, shown_report)
+        context |= _numbers(shown_report)
     return render(request, "pages/analytics/page.html", context)
 
 
@@ -67,12 +69,13 @@ def _headline(form: AnalyticsFilter, shown: Report) -> dict[str, Any]:
 
 
 def _highlights(place: Place, question: queries.Question, shown: Report) -> dict[str, Any]:
+    """Return the template context of the best posts, the rankings and the delays."""
     metric = _DEFAULT_POST_METRIC if shown.metric in COUNTED else shown.metric
-    results = performance(question, metric, dimensions=DIMENSIONS)
+    results = compute_performance(question, metric, dimensions=DIMENSIONS)
     lateness = results.lateness
     return {
         "did": results,
-        "highlights": highlights(place, question, results, metric),
+        "highlights": build_highlights(place, question, results, metric),
         "post_metric": METRIC_NAMES[metric],
         "min_posts": MIN_RANKED_POSTS,
         "min_group_posts": MIN_POSTS,
@@ -82,6 +85,7 @@ def _highlights(place: Place, question: queries.Question, shown: Report) -> dict
 
 
 def _numbers(shown: Report) -> dict[str, Any]:
+    """Return the template context of the charts and tables."""
     failed, published = shown.totals.metrics["failed"], shown.totals.metrics["published"]
     ended = (failed or 0) + (published or 0)
     return {
@@ -106,7 +110,7 @@ def _numbers(shown: Report) -> dict[str, Any]:
 
 @workspace_page("look", methods=("GET",))
 def analytics_csv(request: HttpRequest, place: Place) -> HttpResponse:
-    """Download the rows of `GET /v1/analytics` for what the page shows."""
+    """Download the rows of `GET /v1/analytics` for the page's filters; invalid ones lead to the page."""
     form = _form(request, place)
     if not form.is_valid():
         return redirect(f"{place.url_of('analytics_page')}?{request.GET.urlencode()}")
@@ -119,7 +123,7 @@ def analytics_csv(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
     data = request.GET.copy()
-    # Fill in the defaults, so that the fields say what is shown.
+    # The defaults are filled in, so that the fields show them.
     if not data.get("range"):
         data["range"] = "chosen" if data.get("start") else "30"
     if not data.get("tz"):
@@ -128,7 +132,7 @@ def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
 
 
 def _charts(shown: Report) -> list[charts.ChartWithTable]:
-    """Return the charts that have anything to draw."""
+    """Return the charts over time, by outlet and by kind that have any known value."""
     metric = shown.metric
     label = str(METRIC_NAMES[metric])
     specs: list[tuple[str, str, str, Chart, Callable[[ReportLine], str]]] = [
@@ -162,7 +166,7 @@ def _charts(shown: Report) -> list[charts.ChartWithTable]:
 
 
 def _own_clicks(figures: Figures) -> str:
-    return number(figures.first_party["clicks"], "clicks")
+    return format_number(figures.first_party["clicks"], "clicks")
 
 
 def _published_and_metric(figures: Figures, metric: str) -> tuple[charts.ChartCell, charts.ChartCell]:

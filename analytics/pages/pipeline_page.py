@@ -1,6 +1,6 @@
-"""View of the pipeline: how much is in each stage, with the oldest of each and what it waits for.
+"""Serves the page of the pipeline: how much is in each stage, and what the oldest of each waits for.
 
-The stages poll for updates; the delivery rates are read when the page is opened.
+The stages poll for updates; the delivery rates are read only when the page is opened.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from analytics import queries
 from analytics.calendar_periods import Period
-from analytics.pages.stages import flow
+from analytics.pages.stages import count_flow
 from analytics.reports.number_format import format_seconds
-from analytics.reports.punctuality_and_top_posts import punctuality
+from analytics.reports.punctuality_and_top_posts import compute_punctuality
 from config.core.clock import utc_now
 
 if TYPE_CHECKING:
@@ -40,14 +40,19 @@ _FRAGMENT_ID: Final = "stages"
 
 @dataclass(frozen=True)
 class Rates:
-    """Delivery rates as text; a dash if nothing was published."""
+    """Delivery rates as text, with a dash for an unknown one."""
 
     on_time: str
     median: str
+    """The median delay."""
     worst: str
+    """The 95th percentile of the delays."""
     not_published: str
+    """The share of publications that failed."""
     not_made: str
+    """The share of items that failed before there was anything to publish."""
     is_complete: bool
+    """Whether all publications and items of the span were read."""
 
 
 @workspace_page("look", methods=("GET",))
@@ -58,8 +63,8 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
         span_name = "day"
     now = utc_now()
     label, span = SPANS[span_name]
-    shown = flow(place.workspace, span=span, now=now)
-    context: dict[str, Any] = {"flow": shown, "span": label, "public_url": settings.PUBLIC_URL}
+    flow = count_flow(place.workspace, span=span, now=now)
+    context: dict[str, Any] = {"flow": flow, "span": label, "public_url": settings.PUBLIC_URL}
     fragment = polling_fragment(
         request,
         _FRAGMENT_ID,
@@ -74,16 +79,17 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
         "live": fragment,
         "spans": {name: span_label for name, (span_label, _span) in SPANS.items()},
         "chosen": span_name,
-        "rates": _rates(place, span) if shown.has_content else None,
+        "rates": _rates(place, span) if flow.has_content else None,
     }
     return render(request, "pages/analytics/pipeline.html", context)
 
 
 def _rates(place: Place, span: timedelta) -> Rates:
+    """Return the delivery rates of the span until now, of live content."""
     now = utc_now().astimezone(UTC)
     period = Period(now - span, now, "day", ZoneInfo(place.workspace.timezone))
     question = queries.Question(place.workspace.pk, test=False, period=period, group_by=())
-    results = punctuality(question)
+    results = compute_punctuality(question)
     totals = queries.answer(question).totals.metrics
     failed, published = totals["failed"] or 0, totals["published"] or 0
     lateness = results.lateness

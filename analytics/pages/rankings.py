@@ -1,4 +1,4 @@
-"""Presents what worked: the best posts and rankings, each group with its numbers and a link to its posts."""
+"""Presents the best posts and rankings, each group with its numbers and a link to its posts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from django.utils.dates import WEEKDAYS
 from django.utils.translation import gettext_lazy
 
-from analytics.reports.number_format import format_change, number
-from analytics.reports.page_report import source_names
+from analytics.reports.number_format import format_change, format_number
+from analytics.reports.page_report import read_source_names
 from analytics.reports.rankings import DIMENSIONS, HOURS
 from config.core.ids import encode
 from pipeline import plugins
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MIN_RANKED_POSTS: Final = 5
 """The fewest posts with a known number of which the best are shown."""
 MAX_RANKED_POSTS: Final = 5
+"""The most posts that are shown as the best."""
 _TITLES: Final = {
     "format": gettext_lazy("Best formats"),
     "topic": gettext_lazy("Best topics"),
@@ -52,49 +53,55 @@ _TOO_FEW: Final = {
 
 @dataclass(frozen=True)
 class ShownGroup:
+    """A group of a ranking, formatted for the page."""
+
     name: str
     link: str
-    """A page with its posts, or that of the topic; empty if there is none."""
+    """The address of its posts or of the topic, or empty if there is none."""
     posts: int
     median: str
     change: str
-    """How it compares with all posts; empty if it can't be."""
+    """The change against the median of all posts, or empty if that is 0."""
     is_above: bool
 
 
 @dataclass(frozen=True)
 class ShownRanking:
+    """The ranking of one dimension, formatted for the page."""
+
     id: str
     title: str
     column: str
     groups: tuple[ShownGroup, ...]
     link: str
-    """Where a schedule is set by it; empty if it says nothing of times."""
+    """The address where posting times are set, or empty if the ranking isn't about times."""
 
 
 @dataclass(frozen=True)
 class Highlights:
+    """The best posts, each with its formatted value, and the rankings."""
+
     posts: tuple[tuple[TopPost, str], ...]
     rankings: tuple[ShownRanking, ...]
     unranked: str
-    """The dimensions of which too little is known, for a sentence."""
+    """The dimensions of which too little is known, with commas between them, for a sentence."""
 
 
-def highlights(place: Place, question: Question, results: Performance, metric: str) -> Highlights:
-    """Return what is known well enough to be ranked; empty with fewer than `MIN_RANKED_POSTS` posts."""
+def build_highlights(place: Place, question: Question, results: Performance, metric: str) -> Highlights:
+    """Return what is known well enough to be ranked, nothing with fewer than `MIN_RANKED_POSTS` posts."""
     if results.known < MIN_RANKED_POSTS:
         return Highlights((), (), "")
     ranked = {name: groups for name, groups in results.rankings.items() if groups}
     labels = _labels(
         place, question, {name: [group.key for group in groups] for name, groups in ranked.items()}
     )
-    # What was deleted since has no label, and one group alone is no ranking.
+    # A group whose topic or source was deleted since has no label, and one group alone is no ranking.
     labelled = {
         name: [group for group in groups if group.key in labels[name]] for name, groups in ranked.items()
     }
-    shown = {name: groups for name, groups in labelled.items() if len(groups) > 1}
+    shown_groups = {name: groups for name, groups in labelled.items() if len(groups) > 1}
     return Highlights(
-        posts=tuple((post, number(post.value, metric)) for post in results.best[:MAX_RANKED_POSTS]),
+        posts=tuple((post, format_number(post.value, metric)) for post in results.best[:MAX_RANKED_POSTS]),
         rankings=tuple(
             ShownRanking(
                 f"best-{name}",
@@ -104,7 +111,7 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
                     ShownGroup(
                         *labels[name][group.key],
                         group.posts,
-                        number(group.median, metric),
+                        format_number(group.median, metric),
                         "" if group.change is None else format_change(group.change),
                         is_above=(group.change or 0) > 0,
                     )
@@ -112,15 +119,16 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
                 ),
                 place.url_of("queues_page") if name in {"weekday", "time"} else "",
             )
-            for name, groups in shown.items()
+            for name, groups in shown_groups.items()
         ),
-        unranked=", ".join(str(_TOO_FEW[name]) for name in DIMENSIONS if name not in shown),
+        unranked=", ".join(str(_TOO_FEW[name]) for name in DIMENSIONS if name not in shown_groups),
     )
 
 
 # --- Names and links -------------------------------------------------------------------------------------------------
 
 Labels = dict[Any, tuple[str, str]]
+"""The name and the link, or an empty text, of each group by its key."""
 
 
 def _labels(place: Place, question: Question, keys: Mapping[str, list[Any]]) -> dict[str, Labels]:
@@ -135,7 +143,7 @@ def _format_labels(place: Place, _question: Question, names: list[str]) -> Label
 
 
 def _topic_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
-    """Return the titles; one that no persona's page lists, or a viewer can't open, has no link."""
+    """Return titles and links; a topic that no persona's page lists, or a viewer can't open, has no link."""
     topics = Topic.objects.of(question.workspace_id).filter(pk__in=ids)
     return {
         topic.pk: (
@@ -151,7 +159,7 @@ def _topic_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
 def _source_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
     return {
         key: (name, _content_link(place, source=encode("src", key)))
-        for key, name in source_names(question, ids).items()
+        for key, name in read_source_names(question, ids).items()
     }
 
 

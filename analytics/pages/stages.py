@@ -1,7 +1,7 @@
-"""Reads the stages of a workspace's content: how many there are in each, and what the oldest one waits for.
+"""Counts the content in each stage of a workspace's pipeline, and finds what the oldest of each waits for.
 
-Every count stops at `counts.COUNTED_MOST`. How raw items ended isn't indexed, so it is counted over the
-newest `MAX_ROWS_READ` of the span only, and `Flow.is_complete` says whether there were fewer. So a page costs
+Every count stops at `counts.MAX_COUNTED_ROWS`. The statuses of raw items aren't indexed, so they are counted over
+the newest `MAX_ROWS_READ` of the span only, and `Flow.is_complete` says whether there were fewer. So a page costs
 the same however much a workspace holds.
 """
 
@@ -34,30 +34,37 @@ if TYPE_CHECKING:
     from pipeline.publish.blockers import Blocker
 
 MAX_ROWS_READ: Final = 5000
+"""Raw items whose statuses are counted at most."""
 _MINUTE: Final = timedelta(minutes=1)
-_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", "not_due"})
+_HARMLESS_CODES: Final = frozenset({"already_published", "not_requested", "not_due"})
+"""Codes of blockers that only say that nothing is to be done now."""
 
 
 @dataclass(frozen=True)
 class OldestEntry:
-    """The oldest row of a stage: `at` is when it came or is due, `why` what it waits for."""
+    """The oldest row of a stage, or the one that is due first."""
 
     title: str
     link: str
-    """The page below the workspace's own address."""
+    """The address of its page, relative to the workspace's."""
     at: datetime | None
-    span: str
+    """When it came, failed, or is due."""
+    age_text: str
+    """Its age for people, such as `3 hours`, or empty for a time to come."""
     why: str
-    about: str = ""
+    """Why it is still in the stage, in a sentence, or empty if nothing is known."""
+    outlet_or_output: str = ""
+    """The outlet of a publication, the output of a generated item, or empty for a raw item."""
 
 
 @dataclass(frozen=True)
 class FlowStage:
-    """A stage; `about` says what is counted, `tone` is `bad` if somebody should look at it."""
+    """A stage of the pipeline; `tone` is `bad` if somebody should look at it, else empty."""
 
     name: str
     label: str
     about: str
+    """A few words about what is counted, or empty."""
     count: CappedCount
     oldest: OldestEntry | None
     tone: str = ""
@@ -65,8 +72,11 @@ class FlowStage:
 
 @dataclass(frozen=True)
 class Flow:
+    """The stages of a workspace's pipeline, in the order of the page."""
+
     stages: tuple[FlowStage, ...]
     is_complete: bool
+    """Whether the raw items' statuses were all counted, because there were fewer than `MAX_ROWS_READ`."""
     has_content: bool
     """Whether anything has ever been collected or generated."""
 
@@ -75,21 +85,20 @@ class Flow:
         return not any(stage.count for stage in self.stages)
 
 
-def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
-    """Count what entered, failed and was published in the span before `now`, and what is due in the next. one
-    after.
+def count_flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
+    """Count what entered, failed and was published in the span before `now`, and what is due in the span after.
 
-    Generating, waiting and late content is counted whatever its age. The number of statements depends on
+    Content that is generating, to review or late is counted whatever its age. The number of statements depends on
     which stages hold anything, not on how much.
     """
     queries = _StageQueries(workspace, now - span, now + span, now)
-    counts = queries.counts()
-    entries_by_status = queries.count_by_status()
+    counts = queries.count_stages()
+    counts_by_status = queries.count_by_status()
     stages = (
         FlowStage(
             "entered",
             _("New"),
-            _intake_summary(entries_by_status),
+            _intake_summary(counts_by_status),
             counts["entered"],
             queries.oldest_waiting_for_credits(),
         ),
@@ -120,7 +129,7 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
         ),
         FlowStage("published", _("Published"), "", counts["published"], None),
     )
-    is_complete = sum(entries_by_status.values()) < MAX_ROWS_READ
+    is_complete = sum(counts_by_status.values()) < MAX_ROWS_READ
     return Flow(
         stages, is_complete, has_content=any(stage.count for stage in stages) or queries.has_content()
     )
@@ -131,13 +140,15 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
 
 @dataclass(frozen=True)
 class _StageQueries:
+    """Counts each stage's live content, ended `since` or due `until` a time, and finds its oldest row."""
+
     workspace: Workspace
     since: datetime
     until: datetime
     now: datetime
 
-    def counts(self) -> Mapping[str, CappedCount]:
-        """Return each stage's capped count, in one statement."""
+    def count_stages(self) -> Mapping[str, CappedCount]:
+        """Count each stage up to the cap, in one statement; some stages are counted in parts."""
         late, due = self._late(), self._due_in_span()
         queries = {
             "entered": self._entered(),
@@ -173,7 +184,7 @@ class _StageQueries:
     # --- The oldest of each ------------------------------------------------------------------------------------------
 
     def oldest_waiting_for_credits(self) -> OldestEntry | None:
-        """Return the raw item whose credits come first; `wake_at` is set only while one waits for them."""
+        """Return the raw item whose credits come first; `wake_at` is set only while an item waits for credits."""
         row = (
             RawItem.objects.of(self.workspace)
             .filter(test=False, deleted_at=None, wake_at__isnull=False)
@@ -205,36 +216,36 @@ class _StageQueries:
         return self._entry_of_item(item, title, item.created_at, self._why_in_making(item))
 
     def oldest_unreviewed(self) -> OldestEntry | None:
-        """Return the item that has waited longest for review, with its first obstacle."""
+        """Return the item that has waited longest for review, with its first blocker."""
         rows = self._to_review().select_related("workspace", "raw_item")
         item = rows.order_by("id").first()
         if item is None:
             return None
-        obstacle = _first_obstacle(explain(item, now=self.now).blockers)
-        why = obstacle.message if obstacle else _("Not reviewed yet")
+        blocker = _first_blocker(explain(item, now=self.now).blockers)
+        why = blocker.message if blocker else _("Not reviewed yet")
         return self._entry_of_item(item, item.title or item.excerpt, item.ready_at, why)
 
     def next_due(self) -> OldestEntry | None:
-        """Return the publication that is due next, with its first obstacle."""
+        """Return the publication that is due next, with its first blocker."""
         earliest = self._earliest_with_blocker(self._due_in_span())
         if earliest is None:
             return None
-        row, obstacle = earliest
-        why = obstacle.message if obstacle else _("Not blocked")
+        row, blocker = earliest
+        why = blocker.message if blocker else _("Not blocked")
         return self._entry_of_post(row, row.due_at, why)
 
     def most_overdue(self) -> OldestEntry | None:
-        """Return the publication that is latest, with its first obstacle."""
+        """Return the publication that is most overdue, with its first blocker."""
         earliest = self._earliest_with_blocker(self._late())
         if earliest is None:
             return None
-        row, obstacle = earliest
+        row, blocker = earliest
         unexplained = _("Starting soon. If this persists, contact the people who run this service.")
-        why = obstacle.message if obstacle else unexplained
+        why = blocker.message if blocker else unexplained
         return self._entry_of_post(row, row.due_at, why)
 
     def oldest_failed(self) -> OldestEntry | None:
-        """Return the post or item that failed first within the span."""
+        """Return the publication or item whose failure is the oldest of the span."""
         post = (
             self._failed_posts()
             .select_related("item__raw_item", "outlet", "workspace", "queue")
@@ -243,19 +254,18 @@ class _StageQueries:
         )
         item = self._failed_items().select_related("raw_item").order_by("updated_at").first()
         if post is not None and (item is None or post.updated_at <= item.updated_at):
-            obstacle = _first_obstacle(blockers_of(post, self.now))
-            return self._entry_of_post(post, post.updated_at, obstacle.message if obstacle else "")
+            blocker = _first_blocker(blockers_of(post, self.now))
+            return self._entry_of_post(post, post.updated_at, blocker.message if blocker else "")
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        return self._entry_of_item(
-            item, title, item.updated_at, (item.error or {}).get("message", _("Failed"))
-        )
+        why = (item.error or {}).get("message", _("Failed"))
+        return self._entry_of_item(item, title, item.updated_at, why)
 
     # --- Rows of the stages ------------------------------------------------------------------------------------------
 
     def _entered(self) -> QuerySet[Any]:
-        """Return the raw items of the span; as ids rise with time, the list's own index finds them."""
+        """Return the raw items of the span; as ids rise with time, the index of the list finds them."""
         rows: QuerySet[Any] = RawItem.objects.of(self.workspace).filter(
             test=False, id__gte=first_id_of(self.since)
         )
@@ -295,7 +305,10 @@ class _StageQueries:
     # --- Entries -----------------------------------------------------------------------------------------------------
 
     def _earliest_with_blocker(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
-        """Return the row that is due first, and its first obstacle; None if there are no rows."""
+        """Return the publication that is due first with its first blocker, or `None` if there are no rows.
+
+        The blocker is `None` if nothing blocks it, or its platform's plug-in is uninstalled.
+        """
         row = (
             rows.select_related("item__raw_item", "outlet", "workspace", "queue")
             .order_by("due_at", "id")
@@ -303,9 +316,9 @@ class _StageQueries:
         )
         if row is None:
             return None
-        # Blockers can't be computed once the platform's plug-in is uninstalled.
-        is_known = platform_if_known(row.platform) is not None
-        return row, _first_obstacle(blockers_of(row, self.now)) if is_known else None
+        if platform_if_known(row.platform) is None:
+            return row, None
+        return row, _first_blocker(blockers_of(row, self.now))
 
     def _entry_of_post(self, row: Publication, at: datetime | None, why: str) -> OldestEntry:
         item = row.item
@@ -325,20 +338,22 @@ class _StageQueries:
         return " ".join(filter(None, reasons))
 
     def _age_text(self, at: datetime | None) -> str:
-        """Return the age in its largest unit; empty for the future."""
+        """Return the age in its largest unit, or an empty text for an unknown or future time."""
         if at is None or at > self.now:
             return ""
         return timesince(at, self.now, depth=1) if self.now - at >= _MINUTE else _("under a minute")
 
 
-def _first_obstacle(blockers: Iterable[Blocker]) -> Blocker | None:
-    """Return what matters first; that a publication is scheduled for later is no obstacle."""
-    return next((blocker for blocker in blockers if blocker.code not in _NO_OBSTACLE), None)
+def _first_blocker(blockers: Iterable[Blocker]) -> Blocker | None:
+    """Return the first blocker that matters, or `None`; that a publication is due later doesn't matter."""
+    return next((blocker for blocker in blockers if blocker.code not in _HARMLESS_CODES), None)
 
 
-def _intake_summary(entered: Mapping[str, int]) -> str:
+def _intake_summary(counts_by_status: Mapping[str, int]) -> str:
     """Say how many of the new raw items led to nothing, and why."""
-    waiting, skipped, failed = (entered.get(name, 0) for name in ("waiting_quota", "skipped", "failed"))
+    waiting, skipped, failed = (
+        counts_by_status.get(name, 0) for name in ("waiting_quota", "skipped", "failed")
+    )
     texts = (
         (waiting, ngettext("%d waiting for credits", "%d waiting for credits", waiting)),
         (skipped, ngettext("%d skipped", "%d skipped", skipped)),

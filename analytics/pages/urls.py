@@ -1,4 +1,4 @@
-"""Routes of the pages Analytics and Pipeline, and of the CSV."""
+"""Lists the routes of the pages Analytics and Pipeline, and of the CSV."""
 
 from accounts.pages.page_routes import page_path
 from analytics.pages import page

@@ -1,1 +1,1 @@
-"""Reports about a period, for pages and mails."""
+"""Computes reports about a period, for pages and mails."""

@@ -1,8 +1,8 @@
-"""Composes the text of a month's summary mail; unknown numbers are named as missing, never replaced.
+"""Composes the text of a month's summary mail, which names unknown numbers as missing.
 
 The numbers are those of `GET /v1/analytics` for the month's days in the workspace's time zone. A number is
-compared with the month before only if it is known of every post of both: what a platform never gives is left
-out of both months and named.
+compared with the month before only if it is known of every post of both months; platforms that never give it
+don't count, and are named.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import queries
 from analytics.calendar_periods import Period, local_midnight
-from analytics.reports.number_format import format_seconds, number
-from analytics.reports.punctuality_and_top_posts import MAX_ROWS_READ, Performance, performance
+from analytics.reports.number_format import format_number, format_seconds
+from analytics.reports.punctuality_and_top_posts import MAX_ROWS_READ, Performance, compute_performance
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from analytics.aggregate import Figures
 
 MAX_LINES: Final = 12
-"""Lines of one list, which says how many more there are."""
+"""The most lines of one list, which says how many more there are."""
 MAX_NAMES_IN_LINE: Final = 12
-"""Names of outlets in one line, which says how many more there are."""
-BEST_POSTS: Final = 5
+"""The most names of outlets in one line, which says how many more there are."""
+MAX_BEST_POSTS: Final = 5
 SUMMARY_METRICS: Final = ("impressions", "views", "engagements")
 _RANKING_METRICS: Final = ("engagements", "views", "impressions")
+"""The best posts are those by the first of these that is known."""
 _NAMES: Final = {
     "impressions": gettext_lazy("Impressions"),
     "views": gettext_lazy("Views"),
@@ -54,7 +55,7 @@ class SummaryPart:
 
     @property
     def posts_with_data(self) -> int:
-        """Return the number of posts of the month with any known number."""
+        """The number of the part's posts with any known number."""
         return round((self.figures.coverage or 0.0) * self.published)
 
 
@@ -69,6 +70,7 @@ class MonthFigures:
 
     @property
     def has_publications(self) -> bool:
+        """Whether anything was published or failed."""
         return bool(self.totals.metrics["published"] or self.totals.metrics["failed"])
 
     def is_covered(self, metric: str) -> bool:
@@ -83,14 +85,16 @@ class MonthFigures:
 
 @dataclass(frozen=True)
 class Summary:
+    """The texts of a month's notice."""
+
     title: str
     text: str
     path: str
-    """The page that shows the same dates, below the workspace's address."""
+    """The address of the page with the same dates, relative to the workspace's."""
 
 
-def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
-    """Return the summary of the month beginning with `first_day`; None if nothing was published or failed."""
+def compose_summary(workspace: Workspace, first_day: date) -> Summary | None:
+    """Return the summary of the month beginning with `first_day`, or `None` if nothing was published or failed."""
     zone = ZoneInfo(workspace.timezone)
     question = queries.Question(
         workspace.pk, test=False, period=period_of(first_day, zone), group_by=("outlet", "content_type")
@@ -101,7 +105,7 @@ def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
     earlier = month_before(first_day)
     before = read_month(replace(question, period=period_of(earlier, zone)), earlier)
     ranked_by = next((name for name in _RANKING_METRICS if month.totals.metrics[name] is not None), "")
-    results = performance(question, ranked_by or "engagements")
+    results = compute_performance(question, ranked_by or "engagements")
     sections = [
         [_headline(month, before), *_comparison_lines(month, before)],
         _missing_data_lines(month),
@@ -119,14 +123,14 @@ def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
             "%(count)s posts in %(month)s from %(workspace)s",
             int(count),
         )
-        % {"count": number(count), "month": name, "workspace": workspace.name},
+        % {"count": format_number(count), "month": name, "workspace": workspace.name},
         "\n\n".join("\n".join(lines) for lines in sections if lines),
         f"analytics?range=chosen&start={first_day}&end={last}",
     )
 
 
 def read_month(question: queries.Question, first_day: date) -> MonthFigures:
-    """Return the month that `question` asks about; its outlets and kinds with the most posts are first."""
+    """Return the figures of the month that `question` asks about, the largest outlets and kinds first."""
     by_outlet, by_type = queries.answers(question, [("outlet",), ("content_type",)])
     outlets = tuple(
         SummaryPart(row.dimensions.outlet.name, row.figures)
@@ -181,20 +185,24 @@ def _headline(month: MonthFigures, before: MonthFigures) -> str:
 
 
 def _comparison_lines(month: MonthFigures, before: MonthFigures) -> list[str]:
-    """Return a line for each known number of the month, with that of the month before if both are complete."""
+    """Return a line for each known number, compared with the month before if both are complete."""
     lines = []
     for metric, name in (("published", _("Published")), ("failed", _("Failed"))):
-        text = number(month.totals.metrics[metric] or 0, metric)
+        text = format_number(month.totals.metrics[metric] or 0, metric)
         if before.has_publications:
-            text += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric] or 0, metric)}
+            text += _(" (%(number)s before)") % {
+                "number": format_number(before.totals.metrics[metric] or 0, metric)
+            }
         lines.append(f"- {name}: {text}")
     for metric in SUMMARY_METRICS:
         value = month.totals.metrics[metric]
         if value is None:
             continue
-        text = number(value, metric)
+        text = format_number(value, metric)
         if month.is_covered(metric) and before.is_covered(metric):
-            text += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric], metric)}
+            text += _(" (%(number)s before)") % {
+                "number": format_number(before.totals.metrics[metric], metric)
+            }
         elif before.totals.metrics[metric] is not None:
             text += _(" (not compared: missing data)")
         lines.append(f"- {_NAMES[metric]}: {text}")
@@ -202,7 +210,7 @@ def _comparison_lines(month: MonthFigures, before: MonthFigures) -> list[str]:
 
 
 def _missing_data_lines(month: MonthFigures) -> list[str]:
-    """Return lines about posts without any known number, and metrics that an outlet lacks; none if all is known."""
+    """Return lines about posts without numbers and metrics that outlets lack, or none if all is known."""
     lines = [
         ngettext(
             "- No data from %(outlet)s: %(missing)s of %(count)s post",
@@ -211,8 +219,8 @@ def _missing_data_lines(month: MonthFigures) -> list[str]:
         )
         % {
             "outlet": part.name,
-            "missing": number(part.published - part.posts_with_data),
-            "count": number(part.published),
+            "missing": format_number(part.published - part.posts_with_data),
+            "count": format_number(part.published),
         }
         for part in month.outlets
         if part.published > part.posts_with_data
@@ -232,18 +240,18 @@ def _missing_data_lines(month: MonthFigures) -> list[str]:
 
 
 def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
-    """Return the title and a line for each part, what is unknown left out; nothing without parts."""
+    """Return the title and a line for each part, without its unknown numbers, or none without parts."""
     lines = []
     for part in parts:
         numbers = [
             ngettext("%(count)s published", "%(count)s published", part.published)
-            % {"count": number(part.published)}
+            % {"count": format_number(part.published)}
         ]
         failed = part.figures.metrics["failed"]
         if failed:
-            numbers.append(_("%(count)s failed") % {"count": number(failed)})
+            numbers.append(_("%(count)s failed") % {"count": format_number(failed)})
         numbers += [
-            f"{number(value, metric)} {str(_NAMES[metric]).lower()}"
+            f"{format_number(value, metric)} {str(_NAMES[metric]).lower()}"
             for metric in SUMMARY_METRICS
             if (value := part.figures.metrics[metric]) is not None
         ]
@@ -251,8 +259,8 @@ def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
             numbers.append(
                 _("no data from %(missing)s of %(count)s")
                 % {
-                    "missing": number(part.published - part.posts_with_data),
-                    "count": number(part.published),
+                    "missing": format_number(part.published - part.posts_with_data),
+                    "count": format_number(part.published),
                 }
             )
         lines.append(f"- {part.name}: {', '.join(numbers)}")
@@ -260,18 +268,18 @@ def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
 
 
 def _best_post_lines(results: Performance, metric: str) -> list[str]:
-    """Return a title and a line for each of the best posts; nothing if no metric or no post has a number."""
+    """Return a title and a line for each of the best posts, or none if no post has a known number."""
     if not metric or not results.best:
         return []
     lines = [
-        f"- {_one_line(post.title) or _('Untitled')} ({post.outlet}): {number(post.value, metric)}"
-        for post in results.best[:BEST_POSTS]
+        f"- {_one_line(post.title) or _('Untitled')} ({post.outlet}): {format_number(post.value, metric)}"
+        for post in results.best[:MAX_BEST_POSTS]
     ]
     return [_("Best posts by %(metric)s:") % {"metric": str(_NAMES[metric]).lower()}, *lines]
 
 
 def _delivery_lines(month: MonthFigures, results: Performance) -> list[str]:
-    """Return lines about delays and failures; the title says if only the newest were read."""
+    """Return lines about delays and failures, with a title that says if only the newest were read."""
     lines = []
     lateness = results.lateness
     if lateness is not None:
@@ -283,23 +291,26 @@ def _delivery_lines(month: MonthFigures, results: Performance) -> list[str]:
     failed, published = month.totals.metrics["failed"] or 0, month.totals.metrics["published"] or 0
     lines.append(
         _("- Failed publications: %(failed)s of %(all)s")
-        % {"failed": number(failed), "all": number(failed + published)}
+        % {"failed": format_number(failed), "all": format_number(failed + published)}
     )
     if results.made or results.not_made:
         lines.append(
             _("- Failed items: %(failed)s of %(all)s")
-            % {"failed": number(results.not_made), "all": number(results.made + results.not_made)}
+            % {
+                "failed": format_number(results.not_made),
+                "all": format_number(results.made + results.not_made),
+            }
         )
     title = (
         _("Delivery:")
         if results.is_complete
-        else _("Delivery (newest %(count)s):") % {"count": number(MAX_ROWS_READ)}
+        else _("Delivery (newest %(count)s):") % {"count": format_number(MAX_ROWS_READ)}
     )
     return [title, *lines]
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Return the first names with commas between them, and how many more there are."""
+    """Return the first names with commas between them, and how many more there are, if any."""
     listed = ", ".join(names[:MAX_NAMES_IN_LINE])
     hidden_count = len(names) - MAX_NAMES_IN_LINE
     if hidden_count <= 0:
@@ -311,7 +322,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _limit_lines(lines: Sequence[str]) -> list[str]:
-    """Return at most `MAX_LINES` lines, and a line that says how many more there are."""
+    """Return the first `MAX_LINES` lines, and a line that says how many more there are, if any."""
     hidden_count = len(lines) - MAX_LINES
     if hidden_count <= 0:
         return list(lines)
@@ -322,6 +333,6 @@ def _limit_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """Return the title in one line of the mail, cut to 80 characters."""
+    """Return the text in one line, cut to 80 characters."""
     line = " ".join(text.split())
     return f"{line[:79]}…" if len(line) > 80 else line

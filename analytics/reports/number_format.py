@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 
-def number(value: float | None, metric: str = "") -> str:
-    """Return the value with thousands separators, a rate as a percentage; a dash for None."""
+def format_number(value: float | None, metric: str = "") -> str:
+    """Return the value with thousands separators, a rate as a percentage, or a dash for `None`."""
     if value is None:
         return "—"
     return f"{value * 100:.2f} %" if metric == "engagement_rate" else str(intcomma(value))
@@ -20,7 +20,7 @@ def format_change(percent: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return the duration in its largest unit, with about two digits."""
+    """Return the duration in its largest unit, with at most one decimal."""
     if seconds < 1:
         return _("under a second")
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):

@@ -1,4 +1,4 @@
-"""Computes the report of the page of analytics: totals compared with the period before, series, and rankings.
+"""Computes the report of the analytics page: totals compared with the period before, series and rankings.
 
 The facts are read three times, however many charts there are: this period by date, outlet and type, the one
 before by date, and this one by source and engine.
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from analytics.queries import AnalyticsAnswer, AnalyticsRow, OutletName, Question
 
 MAX_LINES: Final = 8
-"""Lines of a chart; its table has all."""
-BEST_ROWS: Final = 10
+"""The most lines of a chart, the largest first."""
+MAX_RANKED_PARTS: Final = 10
+"""The most sources, and the most engines."""
 _DEFAULT_METRICS: Final = ("impressions", "views", "engagements")
 """If nobody chose a metric, the first of these with any known value is shown."""
 
 
 @dataclass(frozen=True)
 class ReportLine:
-    """A line of a chart; `values` has one for each label, None if unknown."""
+    """A line of a chart; `values` has a number for each label, or `None` if it is unknown."""
 
     name: str
     values: tuple[int | float | None, ...]
@@ -43,10 +44,12 @@ class ReportLine:
 
 @dataclass(frozen=True)
 class Chart:
+    """Lines over the same buckets, which `labels` names."""
+
     labels: tuple[str, ...]
     lines: tuple[ReportLine, ...]
     left_out: int = 0
-    """How many smaller lines aren't shown."""
+    """The number of smaller lines that aren't shown."""
 
     @property
     def is_empty(self) -> bool:
@@ -55,15 +58,17 @@ class Chart:
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """A metric beside its value in the period before; `change` is in percent, None if there is none."""
+    """A metric's total, and its total in the period before."""
 
     metric: str
     now: int | float | None
     before: int | float | None
     reason: str
+    """Why `now` is unknown, or empty."""
 
     @property
     def change(self) -> int | None:
+        """The change in percent, or `None` if a total is unknown or the one before isn't above 0."""
         if self.now is None or not self.before or self.before < 0:
             return None
         return round((self.now - self.before) * 100 / self.before)
@@ -75,11 +80,14 @@ class ReportPart:
 
     name: str
     about: str
+    """The type of content, or empty."""
     figures: Figures
 
 
 @dataclass(frozen=True)
 class Report:
+    """The numbers of the analytics page; `metric` is the one that its charts show."""
+
     metric: str
     totals: Figures
     compared: tuple[MetricComparison, ...]
@@ -91,15 +99,15 @@ class Report:
     engines: tuple[ReportPart, ...]
     fresh_at: datetime | None
     own: Mapping[str, int | None]
-    """What the service counted itself; queried separately, because feed fetches have no content type."""
+    """The service's counts, queried separately because feed fetches have no content type."""
     has_before: bool
     """Whether anything happened in the period before."""
     is_empty: bool
     """Whether nothing was published, failed or measured within the period."""
 
 
-def report(question: Question, metric: str, *, now: datetime) -> Report:
-    """Return a period's report; `metric` is empty if nobody chose one, `question.group_by` is ignored."""
+def build_report(question: Question, metric: str, *, now: datetime) -> Report:
+    """Return a period's report; an empty `metric` stands for the default, `question.group_by` is ignored."""
     dated, by_outlet, by_type, parts, _all = queries.answers(
         replace(question, group_by=("outlet", "content_type", "date")),
         [("date",), ("outlet", "date"), ("content_type", "date"), ("outlet", "content_type"), ()],
@@ -117,7 +125,7 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
         metric=shown_metric,
         totals=dated.totals,
         compared=tuple(_comparison(name, dated.totals, earlier.totals) for name in METRICS),
-        over_time=series.beside(dated, earlier),
+        over_time=series.compare(dated, earlier),
         by_outlet=series.lines(by_outlet, "outlet"),
         by_type=series.lines(by_type, "content_type"),
         parts=tuple(
@@ -129,7 +137,9 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
             sources,
             "source",
             shown_metric,
-            source_names(question, [row.dimensions.source for row in sources.rows if row.dimensions.source]),
+            read_source_names(
+                question, [row.dimensions.source for row in sources.rows if row.dimensions.source]
+            ),
         ),
         engines=_ranked(engines, "engine_output", shown_metric, {}),
         fresh_at=dated.fresh_at,
@@ -152,11 +162,12 @@ def period_before(period: Period) -> Period:
 
 
 def _first_party_totals(question: Question) -> Mapping[str, int | None]:
+    """Return what the service counted itself in the whole period, with feed fetches."""
     total = Fold()
     by_outlet = replace(question, group_by=("outlet",))
-    for groups in queries.hit_groups(by_outlet, None, queries.spans_for(by_outlet, None)):
+    for groups in queries.hit_groups(by_outlet, None, queries.choose_spans(by_outlet, None)):
         for group in groups:
-            total.add_hits(first_party_counts.NAMES[group["kind"]], group["total"], "")
+            total.add_hits(first_party_counts.METRIC_BY_HIT_KIND[group["kind"]], group["total"], "")
     first_party_counts.add_zeros(by_outlet, None, total, [])
     return total.first_party
 
@@ -178,12 +189,13 @@ class _Series:
         self.period = period
         self.metric = metric
         self.labels = labels_of(period)
+        # The number of buckets that have begun by `now`.
         self.known_until = (
             len(labels_of(replace(period, end=min(period.end, now)))) if now > period.start else 0
         )
 
     def lines(self, answer: AnalyticsAnswer, dimension: str) -> Chart:
-        """Return a line for each value of the dimension, the largest first."""
+        """Return a line for each value of the dimension, the largest `MAX_LINES` first."""
         rows: dict[str | OutletName, list[AnalyticsRow]] = {}
         for row in answer.rows:
             rows.setdefault(getattr(row.dimensions, dimension), []).append(row)
@@ -195,8 +207,8 @@ class _Series:
         lines.sort(key=lambda line: (-sum(value or 0 for value in line.values), line.name))
         return Chart(self.labels, tuple(lines[:MAX_LINES]), max(len(lines) - MAX_LINES, 0))
 
-    def beside(self, answer: AnalyticsAnswer, earlier_answer: AnalyticsAnswer) -> Chart:
-        """Return two lines, the period and the one before it, bucket by bucket."""
+    def compare(self, answer: AnalyticsAnswer, earlier_answer: AnalyticsAnswer) -> Chart:
+        """Return two lines, this period and the one before it, bucket by bucket."""
         earlier = _Series(period_before(self.period), self.metric, self.period.start)
         earlier_values = earlier.values(earlier_answer.rows)[: len(self.labels)]
         earlier_values += (None,) * (len(self.labels) - len(earlier_values))
@@ -206,7 +218,7 @@ class _Series:
         )
 
     def values(self, rows: Sequence[AnalyticsRow]) -> tuple[int | float | None, ...]:
-        """Return the metric's value in each bucket."""
+        """Return the metric's value in each bucket; an unknown or future one is `None`."""
         value_by_label = {row.dimensions.date: row.figures.metrics[self.metric] for row in rows}
         # A missing count of a past day is 0, because we count it ourselves; a missing metric of a platform is
         # unknown.
@@ -218,7 +230,7 @@ class _Series:
 
 
 def _unique_names(outlets: Iterable[OutletName]) -> dict[UUID, str]:
-    """Return each outlet's name; if several have the same, with its platform."""
+    """Return each outlet's name, with its platform if several have the same name."""
     distinct = set(outlets)
     name_counts = Counter(outlet.name for outlet in distinct)
     return {
@@ -237,13 +249,13 @@ def _platform_label(platform: str) -> str:
 def _ranked(
     answer: AnalyticsAnswer, dimension: str, metric: str, names: Mapping[UUID, str]
 ) -> tuple[ReportPart, ...]:
-    """Return the rows ranked by the metric, largest first; those without a value by their posts."""
+    """Return the first rows by the metric, the largest first, and by posts those without a value."""
 
     def rank(row: AnalyticsRow) -> tuple[bool, float, float]:
         value = row.figures.metrics[metric]
         return value is None, -(value or 0), -(row.figures.metrics["published"] or 0)
 
-    rows = sorted(answer.rows, key=rank)[:BEST_ROWS]
+    rows = sorted(answer.rows, key=rank)[:MAX_RANKED_PARTS]
     values = [getattr(row.dimensions, dimension) for row in rows]
     return tuple(
         ReportPart(names.get(value, "") if dimension == "source" else value, "", row.figures)
@@ -251,8 +263,8 @@ def _ranked(
     )
 
 
-def source_names(question: Question, ids: Collection[UUID]) -> dict[UUID, str]:
-    """Return the names of the workspace's sources by id, deleted ones too."""
+def read_source_names(question: Question, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the names of the workspace's sources by id, including deleted ones."""
     rows = Source.objects.of(question.workspace_id).filter(pk__in=ids)
     return {
         key: labels.source_name_of(name, is_push=is_push)

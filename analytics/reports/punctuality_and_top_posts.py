@@ -1,7 +1,7 @@
-"""Computes how punctual a period's publications were, and what did best, from its newest publications.
+"""Computes a period's punctuality, its best posts and its rankings from its newest publications and items.
 
-At most `MAX_ROWS_READ` are read, so that a page costs the same however much was published; `is_complete` says
-whether there were fewer.
+At most `MAX_ROWS_READ` of each are read, so that a page costs the same however much was published;
+`is_complete` says whether there were fewer.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from analytics.queries import Question
 
 MAX_ROWS_READ: Final = 5000
-BEST_POSTS: Final = 10
+MAX_BEST_POSTS: Final = 10
 _PUNCTUALITY_COLUMNS: Final = ("published_at", "due_at", "step", "platform")
 ON_TIME_SECONDS: Final = 60
+"""Seconds after the scheduled moment within which a publication is on time."""
 
 
 @dataclass(frozen=True)
 class TopPost:
+    """A post with the metric's value by which it is ranked."""
+
     item_id: UUID
     title: str
     engine_output: str
@@ -44,23 +47,27 @@ class TopPost:
 
 @dataclass(frozen=True)
 class Lateness:
-    """In seconds after the scheduled moment; posts that a person publishes by hand aren't counted."""
+    """Delays after the scheduled moment, in seconds; posts that a person publishes by hand aren't counted."""
 
     count: int
+    """The number of posts with a scheduled moment."""
     median: float
     worst_twentieth: float
-    """The 95th percentile: 19 of 20 were not later."""
+    """The 95th percentile, which 19 of 20 delays don't exceed."""
     on_time_percent: float
 
 
 @dataclass(frozen=True)
 class Punctuality:
+    """How late a period's posts were published, and how many of its items were generated."""
+
     lateness: Lateness | None
-    """None if nothing was published."""
+    """`None` if nothing was published at a scheduled moment."""
     made: int
     not_made: int
     """Items that failed before there was anything to publish."""
     is_complete: bool
+    """Whether fewer than `MAX_ROWS_READ` publications and items were found."""
 
     @property
     def not_made_percent(self) -> float | None:
@@ -69,20 +76,22 @@ class Punctuality:
 
 @dataclass(frozen=True)
 class Performance(Punctuality):
+    """The punctuality with the best posts by one metric."""
+
     best: tuple[TopPost, ...]
     known: int
-    """How many posts have a known number."""
+    """The number of posts with a known value."""
     rankings: Mapping[str, tuple[RankedGroup, ...]]
-    """The best groups by dimension; empty if too little is known to rank them."""
+    """The best groups by dimension, none if too little is known to rank them."""
 
 
-def performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:
-    """Return the punctuality and what has the highest `metric`, one that posts have; three statements."""
+def compute_performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:
+    """Return the punctuality, and the best posts and rankings by a metric of posts, in three statements."""
     columns = [column for dimension in dimensions for column in COLUMNS[dimension]]
     rows = _newest_publications(question, ["pk", "metrics", *_PUNCTUALITY_COLUMNS, *columns])
     values = ((_value(row["metrics"] or {}, metric), row) for row in rows)
     known = [(value, row) for value, row in values if value is not None]
-    best = heapq.nlargest(BEST_POSTS, ((value, row["pk"]) for value, row in known))
+    best = heapq.nlargest(MAX_BEST_POSTS, ((value, row["pk"]) for value, row in known))
     made, not_made, are_all_items = _count_made(question)
     return Performance(
         best=_load_posts(question, best),
@@ -95,15 +104,15 @@ def performance(question: Question, metric: str, *, dimensions: Sequence[str] = 
     )
 
 
-def punctuality(question: Question) -> Punctuality:
-    """Return the punctuality without the best posts; two statements."""
+def compute_punctuality(question: Question) -> Punctuality:
+    """Return the punctuality without the best posts, in two statements."""
     rows = _newest_publications(question, _PUNCTUALITY_COLUMNS)
     made, not_made, are_all_items = _count_made(question)
     return Punctuality(_lateness(rows), made, not_made, len(rows) < MAX_ROWS_READ and are_all_items)
 
 
 def _newest_publications(question: Question, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the newest published publications as dicts of the columns."""
+    """Return the question's newest published publications, up to `MAX_ROWS_READ`, as dicts of the columns."""
     period = question.period
     published = Publication.objects.of(question.workspace_id).published()
     rows = published.filter(test=question.test, published_at__gte=period.start, published_at__lt=period.end)
@@ -116,7 +125,7 @@ def _newest_publications(question: Question, columns: Sequence[str]) -> list[dic
 
 
 def _value(metrics: Mapping[str, int | None], metric: str) -> int | float | None:
-    """Return a post's metric, None if unknown."""
+    """Return a post's metric, or `None` if it is unknown, or a rate without impressions."""
     if metric not in {"engagements", "engagement_rate"}:
         return metrics.get(metric)
     known_engagements = [value for name in ENGAGEMENT_METRICS if (value := metrics.get(name)) is not None]
@@ -127,6 +136,7 @@ def _value(metrics: Mapping[str, int | None], metric: str) -> int | float | None
 
 
 def _load_posts(question: Question, best: Sequence[tuple[int | float, UUID]]) -> tuple[TopPost, ...]:
+    """Return the posts of these values and publications, without those that were deleted meanwhile."""
     rows = Publication.objects.of(question.workspace_id).select_related("item", "outlet")
     publications = rows.in_bulk([pk for _, pk in best])
     return tuple(
@@ -144,6 +154,7 @@ def _load_posts(question: Question, best: Sequence[tuple[int | float, UUID]]) ->
 
 
 def _lateness(rows: Sequence[dict[str, Any]]) -> Lateness | None:
+    """Return the delays of the publications that had a scheduled moment, or `None` if none had one."""
     manual_platforms = {plugin.kind for plugin in plugins.every("platforms", Platform) if plugin.is_by_hand}
     delays = sorted(
         max((row["published_at"] - row["due_at"]).total_seconds(), 0.0)
@@ -158,13 +169,14 @@ def _lateness(rows: Sequence[dict[str, Any]]) -> Lateness | None:
     return Lateness(
         count=len(delays),
         median=delays[(len(delays) - 1) // 2],
+        # The count of 19 in 20, rounded up, less one for the index.
         worst_twentieth=delays[-(-len(delays) * 19 // 20) - 1],
         on_time_percent=_percent(on_time, len(delays)) or 0.0,
     )
 
 
 def _count_made(question: Question) -> tuple[int, int, bool]:
-    """Count the period's new items: how many were generated, how many failed, and if that is all."""
+    """Count the period's newest items: return how many were generated and failed, and if all were read."""
     rows = GeneratedItem.objects.of(question.workspace_id).filter(
         test__in=[question.test],
         id__gte=first_id_of(question.period.start),

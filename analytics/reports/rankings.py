@@ -1,7 +1,7 @@
-"""Ranks formats, topics, sources, weekdays and times of day by what a typical post of each got.
+"""Ranks formats, topics, sources, weekdays and times of day by the median value of their posts.
 
-A group is ranked by the median of its posts, which one post that went around doesn't move, and needs
-`MIN_POSTS` of which the number is known. A ranking needs two groups that differ; otherwise there is none.
+One post that goes viral doesn't move a median. A group needs `MIN_POSTS` posts with a known value, and a
+ranking needs two groups with different medians; otherwise there is none.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 MIN_POSTS: Final = 3
-"""The fewest posts with a known number that a group needs."""
+"""The fewest posts with a known value that a group needs."""
 MAX_GROUPS: Final = 5
-"""The groups of a ranking, the best first."""
+"""The most groups of a ranking, the best first."""
 HOURS: Final = 3
-"""The length of a time of day."""
+"""The length of a time of day, in hours."""
 
 Row = dict[str, Any]
+"""The columns of a publication, as in `COLUMNS`, with `published_at`."""
 
 
 @dataclass(frozen=True)
 class RankedGroup:
+    """A group of posts that have the same value of a dimension."""
+
     key: Any
-    """A format's name, the id of a topic or source, a weekday (Monday is 0), or an hour."""
+    """A format's name, the id of a topic or source, a weekday (Monday is 0), or the first hour of a time."""
     posts: int
-    """How many posts have a known number."""
+    """The number of posts with a known value."""
     median: int | float
     change: int | None
-    """By how many percent the median is above that of all posts; None if that is 0."""
+    """The percentage by which the median is above that of all posts, or `None` if the latter is 0."""
 
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -43,7 +46,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "weekday": (),
     "time": (),
 }
-"""The columns that each dimension reads, beside the moment of publication."""
+"""The columns that each dimension reads, besides the moment of publication."""
 DIMENSIONS: Final = tuple(COLUMNS)
 _KEYS: Final[Mapping[str, Callable[[Row, ZoneInfo], Hashable]]] = {
     "format": lambda row, _zone: row["item__engine_output"] or None,
@@ -57,7 +60,10 @@ _KEYS: Final[Mapping[str, Callable[[Row, ZoneInfo], Hashable]]] = {
 def rank_by(
     dimension: str, posts: Sequence[tuple[int | float, Row]], zone: ZoneInfo
 ) -> tuple[RankedGroup, ...]:
-    """Return the best groups of a dimension; `posts` are the known values with their publications."""
+    """Return the best groups of a dimension, or none if a ranking isn't possible.
+
+    `posts` are the known values with their publications. Weekdays and hours are those of `zone`.
+    """
     key_of = _KEYS[dimension]
     values: dict[Any, list[int | float]] = {}
     for value, row in posts:
@@ -69,7 +75,7 @@ def rank_by(
         return ()
     overall = median(value for value, _row in posts)
     is_count = all(isinstance(value, int) for value, _row in posts)
-    # Of equal medians that of more posts is the surer one.
+    # Of equal medians the one of more posts is surer, so it comes first.
     ranked = sorted(medians, key=lambda key: (-medians[key], -len(values[key]), str(key)))
     return tuple(
         RankedGroup(

@@ -1,7 +1,7 @@
-"""Sends each workspace a summary of the past month on the first, in its own time zone, as a notice.
+"""Sends each workspace a summary of the past month as a notice, on the first of a month in its time zone.
 
-The notice's key is the month, and it is written in the transaction that sets the next date: a killed task
-sends no month twice, and skips none. Who is notified, and how, is each member's choice (`accounts.notices`).
+The notice's key is the month, and it is written in the transaction that sets the next date, so a killed task
+sends no month twice and skips none. Each member chooses whether and how to be notified (`accounts.notices`).
 """
 
 from __future__ import annotations
@@ -17,24 +17,28 @@ from django.db import transaction
 from accounts import limits, notices
 from accounts.models import NoticeKind, Workspace
 from analytics.models import MonthlySummary
-from analytics.reports.monthly_summary import month_after, month_before, summary_of
+from analytics.reports.monthly_summary import compose_summary, month_after, month_before
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 
 log = structlog.get_logger(__name__)
 LEASE: Final = timedelta(seconds=max(settings.LEASE_SECONDS, 120))
 TIMEZONE_CHANGE_SLACK: Final = timedelta(days=2)
-"""A workspace whose time zone changes at the turn of a month has its first at most that much earlier."""
+"""The longest time by which the first comes earlier if the workspace changes its time zone meanwhile."""
 
 
 def open_summary(workspace: Workspace, _language: str = "") -> None:
-    """Create the schedule of a new workspace's summaries."""
+    """Create the schedule of a new workspace's summaries, due on the next first of a month."""
     turn = next_turn(utc_now(), workspace.timezone)
     MonthlySummary.everywhere.create(workspace=workspace, due_at=turn, wake_at=turn)
 
 
 def send_monthly_summary(row: MonthlySummary, *, now: datetime | None = None) -> None:
-    """Work one claimed row; a month without publications is skipped."""
+    """Record the summary of the past month and schedule the next one, all or nothing.
+
+    A month that isn't due, or in which nothing was published or failed, is only scheduled; the row of a deleted
+    workspace ends, and nothing is written if the lease is lost.
+    """
     now = now or utc_now()
     workspace = Workspace.everywhere.get(pk=row.workspace_id)
     if workspace.deleted_at is not None:
@@ -43,7 +47,7 @@ def send_monthly_summary(row: MonthlySummary, *, now: datetime | None = None) ->
     turn = last_turn(now, workspace.timezone)
     is_due = row.due_at is not None and turn >= row.due_at - TIMEZONE_CHANGE_SLACK
     month = month_before(turn.astimezone(ZoneInfo(workspace.timezone)).date())
-    summary = summary_of(workspace, month) if is_due else None
+    summary = compose_summary(workspace, month) if is_due else None
     next_due = next_turn(now, workspace.timezone)
     with transaction.atomic():
         if summary is not None:
@@ -78,7 +82,7 @@ def next_turn(after: datetime, zone: str) -> datetime:
 
 
 def last_turn(until: datetime, zone: str) -> datetime:
-    """Return the last such morning that is over by then."""
+    """Return the last first morning of a month that isn't after the moment, at the digest's hour."""
     first = until.astimezone(ZoneInfo(zone)).date().replace(day=1)
     turn = _first_morning(first, zone)
     return turn if turn <= until else _first_morning(month_before(first), zone)

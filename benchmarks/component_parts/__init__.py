@@ -1,1 +1,1 @@
-"""Parts of generation that are timed by themselves."""
+"""Measures parts of generation separately."""

@@ -1,7 +1,7 @@
 """Measures a film of thirty seconds of 1080 × 1920: five stills under a slow camera, word-marked captions, a handle.
 
-The floor is x264 with the same settings on the very same frames, read from a file; the cost of reading is subtracted.
-`python -m benchmarks.component_parts.films PART FOLDER SECONDS STILLS` is one process of the benchmark.
+The floor is x264 with the same settings on the frames that the composer drew for the film, read from a file; the cost of
+reading is subtracted. `python -m benchmarks.component_parts.films PART FOLDER SECONDS STILLS` is one process of the benchmark.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_FILM_RATIO: Final = 1.5
-MAX_FILM_MB: Final = 400.0
+MAX_FILM_MIB: Final = 400.0
+"""The most memory, in MiB, that the process of a film may have at once."""
 SPOKEN_TEXT: Final = (
     "The harbour ferries of Lindholm run on batteries from Monday on. Forty-two boats will carry nine million "
     "people a year without a litre of diesel. The city paid two hundred and fourteen million for them, a third of it "
@@ -82,6 +83,7 @@ class FilmSize:
 
 
 def make_board(film: FilmSize) -> Storyboard:
+    """Return the storyboard of the measured film: stills with a fade between them, captions, a handle and a title."""
     seconds = film.seconds
     length = seconds / film.stills
     scenes = tuple(
@@ -118,10 +120,7 @@ def make_board(film: FilmSize) -> Storyboard:
         leave=Motion("rise", min(0.3, seconds / 10), 40.0),
     )
     return Storyboard(
-        scenes=scenes,
-        overlays=(chip, hook),
-        captions=tuple(cards),
-        meta=Meta(title="Ferries", language="en"),
+        scenes=scenes, overlays=(chip, hook), captions=tuple(cards), meta=Meta(title="Ferries", language="en")
     )
 
 
@@ -132,18 +131,16 @@ def cpu_seconds() -> float:
 
 
 def run_ours(folder: Path, film: FilmSize) -> dict[str, Any]:
-    """Make the film as the product does, and return its usage, from the storyboard to the file."""
+    """Make the film as the product does, and return what that used, and the film's faults.
+
+    `cpu` and `wall` are seconds from the storyboard to the file; `peak` is the process's memory in MiB.
+    """
     storyboard = make_board(film)
     cpu_before, started = cpu_seconds(), time.perf_counter()
     composer = Composer(storyboard, lambda name: (folder / name).read_bytes())
     path = folder / "ours.mp4"
     encode(
-        path,
-        composer.draw,
-        frames=storyboard.frames,
-        size=composer.size,
-        fps=storyboard.fps,
-        quality=FINAL,
+        path, composer.draw, frames=storyboard.frames, size=composer.size, fps=storyboard.fps, quality=FINAL
     )
     usage = {
         "cpu": cpu_seconds() - cpu_before,
@@ -155,7 +152,7 @@ def run_ours(folder: Path, film: FilmSize) -> dict[str, Any]:
 
 
 def dump_frames(folder: Path, film: FilmSize) -> dict[str, Any]:
-    """Write the very same frames into a file."""
+    """Write the frames that the composer draws for the film into a file, for the floor."""
     storyboard = make_board(film)
     composer = Composer(storyboard, lambda name: (folder / name).read_bytes())
     target = new_planes(*composer.size)
@@ -169,7 +166,7 @@ def dump_frames(folder: Path, film: FilmSize) -> dict[str, Any]:
 
 
 def run_floor(folder: Path, film: FilmSize) -> dict[str, Any]:
-    """Run the encoder alone on those frames, and subtract the cost of reading them."""
+    """Run the encoder alone on the frames of `dump_frames`, and subtract the cost of reading them."""
     storyboard = make_board(film)
     size = (storyboard.width, storyboard.height)
     frames = np.memmap(folder / "frames.raw", np.uint8, "r").reshape(storyboard.frames, -1)
@@ -190,7 +187,7 @@ def run_floor(folder: Path, film: FilmSize) -> dict[str, Any]:
 
 
 def run_in_child(part: str, folder: Path, film: FilmSize) -> dict[str, Any]:
-    """Run a part in a process of its own, so that its time and memory are its own too."""
+    """Run a part in a new process, so that its time and memory are measured alone."""
     command = [sys.executable, "-m", "benchmarks.component_parts.films", part, str(folder)]
     command += [str(film.seconds), str(film.stills)]
     completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
@@ -199,10 +196,12 @@ def run_in_child(part: str, folder: Path, film: FilmSize) -> dict[str, Any]:
 
 
 def run_here(part: str, folder: Path, film: FilmSize) -> dict[str, Any]:
+    """Run a part in this process, which is enough to test that it runs."""
     return PARTS[part](folder, film)
 
 
 def measure_films(rounds: int, film: FilmSize, *, is_smallest: bool) -> Iterator[Row]:
+    """Yield the CPU time of a film against its floor, and the memory of its process."""
     run = run_here if is_smallest else run_in_child
     with tempfile.TemporaryDirectory(prefix="benchmark-film-") as folder_name:
         folder = Path(folder_name)
@@ -213,14 +212,17 @@ def measure_films(rounds: int, film: FilmSize, *, is_smallest: bool) -> Iterator
         for _ in range(rounds):
             for part, reports in reports_by_part.items():
                 reports.append(run(part, folder, film))
-    faults = [fault for report in reports_by_part["ours"] for fault in report["faults"]]
-    own_reports = reports_by_part["ours"]
+    own_reports, floor_reports = reports_by_part["ours"], reports_by_part["floor"]
+    faults = [fault for report in own_reports for fault in report["faults"]]
     label = f"a film of {film.seconds:g} s"
     yield Row(
-        f"{label}: CPU (floor: x264)", "s", [report["cpu"] for report in own_reports], [report["cpu"] for report in reports_by_part["floor"]],
+        f"{label}: CPU (floor: x264)", "s", [report["cpu"] for report in own_reports],
+        [report["cpu"] for report in floor_reports],
         max_ratio=MAX_FILM_RATIO, unsound="; ".join(map(str, faults)), note=f"{FINAL.preset}, crf {FINAL.crf}",
     )  # fmt: skip
-    yield Row(f"{label}: peak memory", "MB", [report["peak"] for report in own_reports], maximum=MAX_FILM_MB)
+    yield Row(
+        f"{label}: peak memory", "MiB", [report["peak"] for report in own_reports], maximum=MAX_FILM_MIB
+    )
 
 
 PARTS: Final[dict[str, Callable[[Path, FilmSize], dict[str, Any]]]] = {

@@ -1,7 +1,7 @@
 """Measures a picture, with fonts and caches warm.
 
 The floor is the work that can't be avoided: to encode the finished picture, and to decode the portrait or photo at the
-size in which it is drawn; each is decoded every time.
+size in which it is drawn. Both ways decode it every time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Engine
 
 BUDGET_MS: Final = {"flat": 30.0, "portrait": 80.0, "slides": 500.0}
+"""The most milliseconds of a picture without a portrait or photo, of one with it, and of a set of slides."""
 PERSONA = PersonaCard("Ann Whitfield", "annwhitfield", brand={"primary": "#1d3557", "accent": "#e63946"})
 TEXTS = {
     "en": (
@@ -53,7 +54,7 @@ def make_portrait() -> bytes:
 
 
 def make_small_portrait() -> bytes:
-    """Return the same in the usual size of profile pictures, 1000 by 1000."""
+    """Return the portrait in the usual size of profile pictures, 1000 by 1000 pixels."""
     buffer = BytesIO()
     with Image.open(BytesIO(make_portrait())) as large:
         large.resize((1000, 1000)).save(buffer, "JPEG", quality=88)
@@ -61,7 +62,7 @@ def make_small_portrait() -> bytes:
 
 
 def median_cpu(work: Callable[[int], object], rounds: int) -> float:
-    """Return the median CPU milliseconds of a call; the first calls fill the process's caches."""
+    """Return the median CPU milliseconds of a call, after up to three calls that fill the process's caches."""
     for number in range(min(3, rounds)):
         work(-number)
     cpus = []
@@ -73,11 +74,11 @@ def median_cpu(work: Callable[[int], object], rounds: int) -> float:
 
 
 def encoder_cpu(finished: bytes, data: bytes | None, side: int, rounds: int) -> float:
-    """Return the CPU milliseconds of the encoder, and of the decoder to so many pixels where there is a picture."""
+    """Return the CPU milliseconds to encode a picture and, if there is `data`, to decode it to `side` pixels."""
     with Image.open(BytesIO(finished)) as opened:
         image = opened.convert("RGB")
 
-    def work(_place: int) -> object:
+    def work(_number: int) -> object:
         if data is not None:
             with Image.open(BytesIO(data)) as opened:
                 opened.draft("RGB", (side, side))
@@ -89,19 +90,19 @@ def encoder_cpu(finished: bytes, data: bytes | None, side: int, rounds: int) -> 
     return median_cpu(work, rounds)
 
 
-def card_draft(words: str, language: str) -> Draft:
-    return Draft("", words, "text", {"caption": words, "slides": []}, (), language)
+def card_draft(text: str, language: str) -> Draft:
+    return Draft("", text, "text", {"caption": text, "slides": []}, (), language)
 
 
-def quotation_draft(words: str, language: str) -> Draft:
-    return card_draft(f"“{words}”\n– Mayor Ellen Okafor", language)
+def quotation_draft(text: str, language: str) -> Draft:
+    return card_draft(f"“{text}”\n– Mayor Ellen Okafor", language)
 
 
-def slides_draft(words: str, language: str) -> Draft:
+def slides_draft(text: str, language: str) -> Draft:
     """Return a draft with six slides, as most carousels have."""
     kinds = ("hook", "point", "point", "point", "recap", "cta")
-    slide_data = [{"kind": kind, "title": "The vote of Tuesday", "text": words} for kind in kinds]
-    return Draft("", words, "text", {"caption": words, "slides": slide_data}, (), language)
+    slide_data = [{"kind": kind, "title": "The vote of Tuesday", "text": text} for kind in kinds]
+    return Draft("", text, "text", {"caption": text, "slides": slide_data}, (), language)
 
 
 ENGINES: Final[dict[Callable[[str, str], Draft], Engine]] = {
@@ -112,6 +113,7 @@ ENGINES: Final[dict[Callable[[str, str], Draft], Engine]] = {
 
 
 def measure_pictures(rounds: int, names: list[str], *, is_smallest: bool) -> Iterator[Row]:
+    """Yield the rows of each engine, for the texts of these names, without a picture and with several."""
     random.seed(1)
     kinds: dict[str, bytes | None] = {"flat": None}
     if not is_smallest:
@@ -131,37 +133,30 @@ def measure_picture(
 ) -> Iterator[Row]:
     """Yield the rows of one engine, language and kind of picture, in each of the engine's sizes."""
     engine = ENGINES[draft]
-    make_portrait, photo = (None, data) if kind.startswith("photo") else (data, None)
+    portrait, photo = (None, data) if kind.startswith("photo") else (data, None)
     text = TEXTS[name]
     for size in engine.sizes:
-        media = AvailableMedia(make_portrait is not None, size, date(2026, 11, 20), photo is not None)
+        media = AvailableMedia(portrait is not None, size, date(2026, 11, 20), photo is not None)
 
         def plan(number: int, media: AvailableMedia = media) -> Layout:
-            # Other words each time, so that their layout comes from no cache.
+            # The text differs each time, so that its layout comes from no cache.
             layout = engine.plan(draft(text.format(n=1000 + number), name[:2]), PERSONA, media)
             assert layout is not None
             return layout
 
         def render(number: int, plan: Callable[[int], Layout] = plan) -> object:
-            return render_layout(plan(number + 5000), portrait=make_portrait, photo=photo)
+            return render_layout(plan(number + 5000), portrait=portrait, photo=photo)
 
         planning_ms, cpu_ms = median_cpu(plan, rounds), median_cpu(render, rounds)
-        layout_drawn = plan(0)
+        sample_layout = plan(0)
         side = max(size) if photo else size[0] // 4
-        floor_ms = sum(
-            encoder_cpu(
-                asset.bytes,
-                photo or (make_portrait if Layout((plan_of_picture,)).needs_portrait else None),
-                side,
-                rounds,
-            )
-            for plan_of_picture, asset in zip(
-                layout_drawn.pictures,
-                render_layout(layout_drawn, portrait=make_portrait, photo=photo),
-                strict=False,
-            )
-        )
-        budget = BUDGET_MS["slides" if len(layout_drawn.pictures) > 1 else "portrait" if data else "flat"]
+        assets = render_layout(sample_layout, portrait=portrait, photo=photo)
+        floor_ms = 0.0
+        # `strict` is false because a set of slides has a PDF after its pictures.
+        for picture, asset in zip(sample_layout.pictures, assets, strict=False):
+            decoded = photo or (portrait if Layout((picture,)).needs_portrait else None)
+            floor_ms += encoder_cpu(asset.bytes, decoded, side, rounds)
+        budget = BUDGET_MS["slides" if len(sample_layout.pictures) > 1 else "portrait" if data else "flat"]
         yield Row(
             f"{engine.kind}, {name}, {size[0]}x{size[1]}, {kind}", "ms", [cpu_ms], [floor_ms], maximum=budget,
             note=f"planning {planning_ms:.1f} ms",

@@ -1,7 +1,7 @@
 """Measures the proof of a draft.
 
-A proof is everything that is checked in one draft of the hand-made cases: numbers, quotations, names and sums. "First" is
-the first draft of a source, which has to be read; "further" is any other draft of it, by other variants and engines.
+A proof is the check of all numbers, quotations, names and sums in one draft of the hand-made cases. "First" is the first
+draft of a source, which has to be read; "further" is another draft of it, as by other variants and engines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def prove(case: dict[str, Any], source: str) -> None:
 
 
 def proof_milliseconds(case: dict[str, Any], source: str, rounds: int) -> tuple[float, float]:
-    """Return the milliseconds of a source's first draft, and of a further one: the least of some rounds."""
+    """Return the CPU milliseconds of a source's first draft, and of a further one: the least of all rounds."""
     first, further = [], []
     for _ in range(rounds):
         clear_number_cache()
@@ -55,6 +55,7 @@ def proof_milliseconds(case: dict[str, Any], source: str, rounds: int) -> tuple[
 
 
 def measure_proofs(rounds: int, max_cases: int) -> Iterator[Row]:
+    """Yield the rows of the cases, and of the English cases whose source is filled up with an article."""
     cases = json.loads(CASES.read_text(encoding="utf-8"))[:max_cases]
     english = [case for case in cases if case["language"] == "en"]
     article = " ".join(dict.fromkeys(case["source"] for case in english))[:7_000]
@@ -65,11 +66,11 @@ def measure_proofs(rounds: int, max_cases: int) -> Iterator[Row]:
         ],
     }
     for name, times in kinds.items():
-        for index, turn in enumerate(("first", "further")):
-            milliseconds_taken = [pair[index] for pair in times]
-            is_bound = turn == "further" or name == "the cases"
+        for index, draft in enumerate(("first", "further")):
+            milliseconds = [pair[index] for pair in times]
+            is_bound = draft == "further" or name == "the cases"
             yield Row(
-                f"proof of a draft, {name}, {turn}: p95", "ms", [percentile(milliseconds_taken, 0.95)],
+                f"proof of a draft, {name}, {draft}: p95", "ms", [percentile(milliseconds, 0.95)],
                 maximum=MAX_PROOF_MS if is_bound else None,
-                note=f"median {percentile(milliseconds_taken, 0.5):.2f} ms, longest {max(milliseconds_taken, default=0):.2f} ms",
+                note=f"median {percentile(milliseconds, 0.5):.2f} ms, longest {max(milliseconds, default=0):.2f} ms",
             )  # fmt: skip

@@ -1,1 +1,1 @@
-"""The floor of a benchmark: the least SQL and views that do the same."""
+"""Holds the floor of the API's benchmarks: the least SQL and views that do the same."""

@@ -1,4 +1,4 @@
-"""The SQL of the floor, written by hand; frozen but for fields that the answers gain."""
+"""Holds the SQL of the floor, which is written by hand and frozen, except for fields that the answers gain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOKEN: Final = """
 
 
 class ListedItem(NamedTuple):
-    """What the list reads of an item: each field is a column."""
+    """The columns of an item that the list reads."""
 
     id: Any
     test: Any

@@ -1,4 +1,4 @@
-"""The views of the floor, which answer what the project answers; frozen but for fields that the answers gain."""
+"""Answers as the project answers. The views are frozen, except for fields that the answers gain."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PAGE_SIZE: Final = 25
 
 
 class Floor:
-    """The WSGI application; `public_url` and `key` are those with which the project makes its answers."""
+    """Serves the floor by WSGI; `public_url` and `key` are those with which the project makes its answers."""
 
-    # How each database takes and returns the values of the statements.
+    # The mark of a parameter in a statement of this database.
     mark: ClassVar[str] = "%s"
 
     def __init__(self, *, public_url: str, key: str) -> None:
@@ -62,6 +62,7 @@ class Floor:
         return [body]
 
     def _answer(self, environ: Environ) -> tuple[str, bytes]:
+        """Authenticate the request, and return the status and the body of its answer."""
         connection = self.connection()
         digest = hashlib.sha256(environ["HTTP_AUTHORIZATION"][7:].encode()).digest()
         now = datetime.now(UTC)
@@ -80,7 +81,7 @@ class Floor:
     # --- GET -----------------------------------------------------------------------------------------------------
 
     def read_rows(self, connection: Any, workspace_id: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """Return what the list reads from the database: its items, their publications, their files."""
+        """Return the rows of the list from the database: the items, their publications and their files."""
         rows = self.ask(connection, self.list_sql, (workspace_id,))
         keys = [row[0] for row in rows[:PAGE_SIZE]]
         return (
@@ -90,6 +91,7 @@ class Floor:
         )
 
     def _list(self, connection: Any, workspace_id: Any, *, requires_approval: bool) -> dict[str, Any]:
+        """Return the first page of items, with the signed cursor of the next."""
         rows, publications, assets = self.read_rows(connection, workspace_id)
         encode, format_time, load_json, to_bool = self.encode, self.moment_out, self.json_out, bool
         publications_by_item: dict[Any, list[Any]] = {}
@@ -208,6 +210,7 @@ class Floor:
     def _push(
         self, connection: Any, workspace_id: Any, content: dict[str, Any], now: datetime
     ) -> dict[str, Any]:
+        """Write the rows of a push in one transaction, and return the raw item."""
         source, persona, engines, outlets, variants = self.ask(
             connection, self.defaults_sql, (workspace_id,)
         )[0]
@@ -291,10 +294,11 @@ class Floor:
 
     # --- The database --------------------------------------------------------------------------------------------
 
+    # The database's false, and below how it takes (`_in`) and returns (`_out`) the other values.
     no: ClassVar[Any] = False
 
     def connection(self) -> Any:
-        """Return the thread's own connection, which is kept open."""
+        """Return the thread's connection, which is kept open."""
         if not hasattr(self._local, "connection"):
             self._local.connection = self.connect()
         return self._local.connection

@@ -1,1 +1,1 @@
-"""The operators' pages beyond Django's own admin."""
+"""Serves the operators' pages beyond Django's own admin."""

@@ -1,4 +1,4 @@
-"""The operators' page of what failed or is late in a period, by cause and by workspace."""
+"""Serves the operators' page of failed and late rows in a period, by cause and by workspace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 DEFAULT_DAYS: Final = 7
+"""Days of the period if the address names none."""
 MAX_DAYS: Final = 366
+"""Days of the longest period."""
 _COLUMN_HEADINGS: Final = {
     failures.LATE: gettext_lazy("Late"),
     "publications": gettext_lazy("Publications"),
@@ -35,14 +37,11 @@ _COLUMN_HEADINGS: Final = {
     "persona_drafts": gettext_lazy("Drafts"),
     "deliveries": gettext_lazy("Deliveries"),
 }
-_STATUS_LABELS: Final = {
-    failures.LATE: gettext_lazy("Late"),
-    **dict(PublicationStatus.choices),
-}
+_STATUS_LABELS: Final = {failures.LATE: gettext_lazy("Late"), **dict(PublicationStatus.choices)}
 
 
 class PeriodForm(forms.Form):
-    """The period in days of UTC (`until` is the last of them) and a platform."""
+    """A period in days of UTC, from `since` to `until` inclusive, and a platform."""
 
     since = forms.DateField(
         label=gettext_lazy("From"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
@@ -74,24 +73,25 @@ class PeriodForm(forms.Form):
 
     @property
     def period(self) -> FailurePeriod:
-        """Return the period of a valid form."""
+        """The period of a valid form."""
         values = self.cleaned_data
         return FailurePeriod(
-            _midnight(values["since"]),
-            _midnight(values["until"]) + timedelta(days=1),
-            values["platform"],
+            _midnight(values["since"]), _midnight(values["until"]) + timedelta(days=1), values["platform"]
         )
 
 
 def read_period(request: HttpRequest) -> tuple[PeriodForm, FailurePeriod | None]:
-    """Return the form of the query string and its period; None if it is invalid or empty."""
+    """Return the form of the query string, and its period or, if the form is invalid or empty, `None`."""
     form = PeriodForm(request.GET)
     return form, form.period if form.is_valid() else None
 
 
 @require_safe
 def failing_page(request: HttpRequest) -> HttpResponse:
-    """Show the failures; the page is behind `admin_view`, and shows the kinds that the person may view."""
+    """Show the failures of the kinds that the person may view, who must be allowed to view publications.
+
+    The page is behind `admin_view`. Without a query string it shows the last `DEFAULT_DAYS`.
+    """
     kinds = [name for name in queue_stats.DEAD if _may_view(request, name)]
     if "publications" not in kinds:
         raise PermissionDenied

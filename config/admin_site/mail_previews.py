@@ -1,4 +1,4 @@
-"""The operators' page of every mail that the service sends, with made-up data: text and HTML side by side."""
+"""Serves the operators' page of every mail that the service sends, with sample data, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ OUR_MAILS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         },
     ),
 }
-"""By name: a template of `templates/mail` and its context."""
+"""The template of `templates/mail` and the context of each of our mails, by the mail's name."""
 _CHANGE: Final[Mapping[str, Any]] = {
     "timestamp": datetime(2026, 11, 20, 14, 5, tzinfo=UTC),
     "ip": "192.0.2.7",
@@ -168,10 +168,7 @@ ALLAUTH_MAILS: Final[Mapping[str, Mapping[str, Any]]] = {
         "email": _TO,
         "password_reset_url": f"{settings.PUBLIC_URL}/account/password/reset/",
     },
-    "account/email/unknown_account": {
-        "email": _TO,
-        "signup_url": f"{settings.PUBLIC_URL}/account/signup/",
-    },
+    "account/email/unknown_account": {"email": _TO, "signup_url": f"{settings.PUBLIC_URL}/account/signup/"},
     **dict.fromkeys(
         (
             "account/email/password_reset",
@@ -219,7 +216,7 @@ _LABELS: Final[Mapping[str, Any]] = {
 
 
 def mail_names() -> dict[str, Any]:
-    """Return the labels of the mails by name."""
+    """Return the label of each mail by its name."""
     notice_labels = {
         f"notice-{kind}": _("Notification: %(kind)s") % {"kind": NoticeKind(kind).label} for kind in _NOTICES
     }
@@ -227,7 +224,7 @@ def mail_names() -> dict[str, Any]:
 
 
 def sample_mail(name: str) -> EmailMessage:
-    """Return the mail as it would be sent. Raises `Http404` for an unknown name."""
+    """Return the mail as it would be sent, with sample data. Raises `Http404` for an unknown name."""
     if name in OUR_MAILS:
         template, context = OUR_MAILS[name]
         return mail_sending.render(template, _TO, context)
@@ -240,7 +237,7 @@ def sample_mail(name: str) -> EmailMessage:
 
 @require_safe
 def mails_page(request: HttpRequest) -> HttpResponse:
-    """Show one mail as text, beside its HTML in a frame; the page is behind `admin_view`."""
+    """Show one mail as text, next to its HTML in a frame; the page is behind `admin_view`."""
     chosen = request.GET.get("mail") or next(iter(OUR_MAILS))
     message = sample_mail(chosen)
     context = {
@@ -254,7 +251,8 @@ def mails_page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/mails.html", context)
 
 
-# A mail has inline styles, which no other page may have; nothing else in it is allowed, and only our own page frames it.
+# A mail has inline styles, which no other page may have. Besides them it may load only our images, and only our own page
+# may frame it.
 @require_safe
 @xframe_options_sameorigin
 @csp_replace(  # type: ignore[arg-type]  # its types don't allow a view with arguments

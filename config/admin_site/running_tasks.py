@@ -1,4 +1,4 @@
-"""The operators' page of the tasks that run or are queued, for whom and where, and of each queue's slots."""
+"""Serves the operators' page of running and queued tasks, with their workspaces, workers and queues."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MAX_TASKS_SHOWN: Final = 100
 
 @dataclass(frozen=True)
 class TaskLine:
-    """A row of the table."""
+    """A row of the table of tasks."""
 
     lease: Lease
     state: str
     row: str
-    """The public id of the row that is worked on, if it has one."""
+    """The id of the row that the task works on, in its public form if it has one; empty for a batch job."""
     workspace: Workspace | None
     worker: str
     seconds: float
-    """Seconds since it started or, while it is queued, since it was sent."""
+    """Seconds since the task began or, while it is queued, since it was sent."""
 
 
 def list_tasks(now: datetime) -> list[TaskLine]:
@@ -63,11 +63,12 @@ def list_tasks(now: datetime) -> list[TaskLine]:
 
 
 def _row_of(lease: Lease) -> str:
-    """Return the id of the row that the task works on; empty for a batch job."""
+    """Return the id of the row that the task works on, or an empty text for a batch job or an unknown one."""
     job = jobs.jobs().get(lease.job)
     if job is None or isinstance(job, jobs.BatchJob):
         return ""
     if lease.holder:
+        # The only holders are webhook endpoints.
         return encode("whe", lease.holder)
     prefix = PREFIXES.get(name_of_table(job.model._meta.db_table))
     return encode(prefix, lease.subject) if prefix else str(lease.subject)
@@ -75,7 +76,7 @@ def _row_of(lease: Lease) -> str:
 
 @require_safe
 def work_page(request: HttpRequest) -> HttpResponse:
-    """Show the tasks; behind `admin_view`, and for people who may view workspaces, as it names them."""
+    """Show the tasks to people who may view workspaces, because it names them; behind `admin_view`."""
     if not request.user.has_perm("accounts.view_workspace"):
         raise PermissionDenied
     now = due.database_now()

@@ -1,4 +1,4 @@
-"""The operators' pages across apps: one workspace, and everybody's dead rows with a button to requeue them."""
+"""Serves the operators' pages across apps: one workspace, and all dead rows with a button to requeue them."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ LABELS: Final[Mapping[str, Any]] = {
 
 
 def unregister_log_in_models() -> None:
-    """Remove allauth's admin pages, which show secrets and session keys, and change them unaudited.
+    """Remove allauth's admin pages, which show secrets and session keys, and change them without an audit entry.
 
-    Called once all apps have registered theirs, which they do after this module.
+    Call it once all apps have registered their pages, which they do after this module is imported.
     """
     for model in (Authenticator, EmailAddress, UserSession):
         # The URLs are imported again if the first import failed; a second error must not hide that failure.
@@ -61,7 +61,10 @@ def unregister_log_in_models() -> None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def dead_rows(request: HttpRequest) -> HttpResponse:
-    """Show the dead rows that the person may view, and requeue those they may change; behind `admin_view`."""
+    """Show the kinds of dead rows that the person may view, and requeue chosen rows; behind `admin_view`.
+
+    Raises `Http404` for an unknown workspace in the query string.
+    """
     if request.method == "POST":
         _requeue(request)
         return HttpResponseRedirect(request.get_full_path())
@@ -89,7 +92,7 @@ def _has_permission(request: HttpRequest, verb: str, name: str) -> bool:
 def _section(
     request: HttpRequest, name: str, workspace: Workspace | None, period: FailurePeriod | None
 ) -> dict[str, Any]:
-    """Return what the page shows of one kind of dead rows."""
+    """Return the context of one kind of dead rows: their count, and the newest `MAX_ROWS_SHOWN`."""
     dead = rows.DEAD[name]
     dead_rows_of_kind = dead.rows().filter(workspace=workspace) if workspace else dead.rows()
     if period is not None:
@@ -115,7 +118,7 @@ def _section(
 
 
 def _requeue(request: HttpRequest) -> None:
-    """Requeue the chosen rows and report the outcome."""
+    """Requeue the chosen rows if the person may change their kind, and report each refusal and the count."""
     name = request.POST.get("kind", "")
     if name not in rows.DEAD or not _has_permission(request, "change", name):
         messages.error(request, _("You don't have permission to requeue these."))
@@ -137,7 +140,7 @@ def _requeue(request: HttpRequest) -> None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show a workspace and run actions on it, each part only for people who may view its rows (`admin_view`)."""
+    """Show a workspace, or run an action on it; behind `admin_view`, for people who may view workspaces."""
     if not request.user.has_perm("accounts.view_workspace"):
         raise PermissionDenied
     workspace = overview.find_workspace(public_id)
@@ -192,7 +195,7 @@ def _revoke_all(workspace: Workspace, request: HttpRequest) -> str:
 def _action_with_messages(
     change: Callable[[Workspace, str], bool], done: Any
 ) -> Callable[[Workspace, HttpRequest], str]:
-    """Return an action that reports `done`, or that nothing changed."""
+    """Return an action that makes the change and returns `done`, or a message that nothing changed."""
 
     def run(workspace: Workspace, request: HttpRequest) -> str:
         return str(done if change(workspace, request.user.get_username()) else _("No change."))

@@ -1,7 +1,4 @@
-"""Reads what every app knows of one workspace, for the operators' page.
-
-Each part is read when the page shows it.
-"""
+"""Reads what every app knows of one workspace, for the operators' page; each part when the page shows it."""
 
 from __future__ import annotations
 
@@ -33,21 +30,20 @@ MAX_ROWS_SHOWN: Final = 20
 MAX_FAILURES_SHOWN: Final = 5
 """The most failures shown of each kind."""
 _LIVE_AND_TEST: Final = (False, True)
-"""The values of `test__in`: filtered by, because the indexes have `test` between the workspace and the id."""
+"""Both values of `test`, for filters, because the indexes have `test` between the workspace and the id."""
 
 
 def find_workspace(public_id: str) -> Workspace | None:
-    """Return the workspace with this public id, or None."""
+    """Return the workspace with this public id, or `None` if there is none."""
     pk = decode("ws", public_id)
-    candidates = (
-        Workspace.everywhere.select_related("plan").filter(pk=pk) if pk else Workspace.everywhere.none()
-    )
-    workspace: Workspace | None = candidates.first()
+    if pk is None:
+        return None
+    workspace: Workspace | None = Workspace.everywhere.select_related("plan").filter(pk=pk).first()
     return workspace
 
 
 def token_of(workspace: Workspace, pk: UUID | None) -> ApiToken | None:
-    """Return the workspace's token with this id, or None."""
+    """Return the workspace's token with this id, or `None` if it has none."""
     return (
         ApiToken.objects.of(workspace).filter(pk__in=[pk] if pk else []).select_related("workspace").first()
     )
@@ -55,7 +51,7 @@ def token_of(workspace: Workspace, pk: UUID | None) -> ApiToken | None:
 
 @dataclass(frozen=True)
 class ModelSpending:
-    """Calls of one model for one engine this month; `today` is part of `month` (millionths of a dollar)."""
+    """A model's calls for one engine this month; `today` and `month`, which includes it, are micro-dollars."""
 
     model: str
     engine: str
@@ -67,7 +63,7 @@ class ModelSpending:
 
 @dataclass(frozen=True)
 class SpendingSummary:
-    """What model calls cost this month, in millionths of a dollar."""
+    """The costs of model calls this month; `today`, `month` and `cap` are in micro-dollars."""
 
     rows: Sequence[ModelSpending]
     calls: int
@@ -77,7 +73,7 @@ class SpendingSummary:
 
     @property
     def percent(self) -> int | None:
-        """Return how much of the cap is used; None without a cap. A cap of 0 is used up."""
+        """The used percentage of the cap, or `None` without a cap; a cap of 0 is used up."""
         if self.cap is None:
             return None
         return 100 * self.month // self.cap if self.cap else 100
@@ -85,16 +81,17 @@ class SpendingSummary:
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How many rows have each value."""
+    """The number of rows with each value."""
 
     figures: Sequence[tuple[str, int]]
+    """Pairs of value and count."""
     of_test: int
     """The number of rows made by test tokens, which the figures leave out."""
 
 
 @dataclass(frozen=True)
 class FailedRow:
-    """A row that nothing retries by itself, or a call that failed."""
+    """A dead row; `at` is when it failed or was requested."""
 
     kind: str
     id: str
@@ -106,7 +103,7 @@ class FailedRow:
 
 @dataclass(frozen=True)
 class DeadKind:
-    """One kind of dead rows: how many, and the newest."""
+    """The dead rows of one kind: their number, and the newest."""
 
     name: str
     count: int
@@ -115,7 +112,7 @@ class DeadKind:
 
 @dataclass(frozen=True)
 class EndpointLine:
-    """A webhook endpoint with its backlog."""
+    """A webhook endpoint with the numbers of its waiting and held deliveries, and the oldest waiting one's time."""
 
     endpoint: Endpoint
     waiting: int
@@ -124,7 +121,7 @@ class EndpointLine:
 
 
 class WorkspaceOverview:
-    """Reads the parts with a constant number of queries, whatever the workspace holds."""
+    """Reads each part with a fixed number of queries, however much the workspace holds."""
 
     def __init__(self, workspace: Workspace, now: datetime) -> None:
         self.workspace = workspace
@@ -139,7 +136,7 @@ class WorkspaceOverview:
 
     @cached_property
     def money(self) -> SpendingSummary:
-        """Return what model calls cost this month."""
+        """The costs of model calls this month."""
         groups = (
             ModelCall.objects.of(self.workspace)
             .filter(created_at__gte=self.month)
@@ -186,13 +183,13 @@ class WorkspaceOverview:
         return self._items("bucket")
 
     def _items(self, column: str) -> ValueCounts:
-        """Count items by one column at a time: each has an index that suffices, however many items there are."""
+        """Count this month's items by one column, for which one index suffices, however many items there are."""
         rows_of_month = GeneratedItem.objects.of(self.workspace).filter(**self._of_month)
         return _count_values(rows_of_month.values_list("test", column).annotate(count=Count("pk")).order_by())
 
     @cached_property
     def publications(self) -> ValueCounts:
-        """Count the publications that ended this month, and those that still wait for something."""
+        """The numbers of publications that ended this month, and of those that wait, by status."""
         ended = (
             Outcome.objects.of(self.workspace)
             .filter(test__in=_LIVE_AND_TEST, at__gte=self.month)
@@ -200,7 +197,7 @@ class WorkspaceOverview:
             .annotate(count=Count("pk"))
             .order_by()
         )
-        # The index of waiting rows serves this.
+        # The index of waiting rows serves this query.
         waiting = (
             Publication.objects.of(self.workspace)
             .filter(wake_at__isnull=False)
@@ -217,18 +214,19 @@ class WorkspaceOverview:
 
     @cached_property
     def sources(self) -> list[Source]:
-        """Return the failing sources first, then the newest."""
+        """The sources that fail most often, then the newest."""
         own_rows = Source.objects.of(self.workspace).filter(deleted_at=None).defer("config", "fetch_state")
         return list(own_rows.order_by("-failures", "-pk")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def outlets(self) -> list[Outlet]:
         own_rows = Outlet.objects.of(self.workspace).filter(deleted_at=None)
-        # An outlet's credentials must not be read here.
+        # An outlet's secrets must not be read here.
         return list(own_rows.defer("credentials", "secret").order_by("-status", "-pk")[:MAX_ROWS_SHOWN])
 
     @cached_property
     def endpoints(self) -> list[EndpointLine]:
+        """The endpoints that fail most often, then the newest, each with its backlog."""
         listed = list(
             Endpoint.objects.of(self.workspace)
             .filter(deleted_at=None)
@@ -243,11 +241,7 @@ class WorkspaceOverview:
             .order_by()
         )
         # Only endpoints that are off or disabled hold deliveries; the others' long logs needn't be counted.
-        closed = [
-            endpoint
-            for endpoint in listed
-            if not endpoint.is_on or endpoint.status == EndpointStatus.DISABLED
-        ]
+        closed = [row for row in listed if not row.is_on or row.status == EndpointStatus.DISABLED]
         held = (
             Delivery.objects.of(self.workspace)
             .held()
@@ -266,7 +260,7 @@ class WorkspaceOverview:
 
     @cached_property
     def tokens(self) -> list[ApiToken]:
-        """Return the tokens, revoked ones last."""
+        """The tokens, revoked ones last."""
         own_rows = ApiToken.objects.of(self.workspace).defer("digest")
         return list(own_rows.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")[:MAX_ROWS_SHOWN])
 
@@ -277,14 +271,14 @@ class WorkspaceOverview:
 
     @cached_property
     def open_request(self) -> WhitelistRequest | None:
-        """Return the access request that waits for an answer, or None."""
+        """The access request that waits for an answer, or `None`."""
         return (
             WhitelistRequest.objects.of(self.workspace).filter(status=WhitelistRequest.Status.PENDING).first()
         )
 
     @cached_property
     def switches(self) -> list[Switch]:
-        """Return the switches that stop this workspace, those of the whole instance included."""
+        """The switches that stop this workspace, those of the whole instance included."""
         return [
             switch for switch in kill_switch.standing() if switch.workspace_id in {None, self.workspace.pk}
         ]
@@ -294,7 +288,7 @@ class WorkspaceOverview:
         return list(AuditEntry.objects.of(self.workspace).order_by("-created_at")[:MAX_ROWS_SHOWN])
 
     def reader_of(self, name: str) -> Callable[[], DeadKind]:
-        """Return a callable that reads one kind of dead rows."""
+        """Return a callable that reads this kind of dead rows."""
         return partial(self.read_dead, name)
 
     def read_dead(self, name: str) -> DeadKind:
@@ -327,7 +321,7 @@ class WorkspaceOverview:
 
     @cached_property
     def failed_calls(self) -> list[ModelCall]:
-        """Return calls to a model that brought no usable answer this month."""
+        """The newest calls to a model of this month that brought no usable answer."""
         calls = ModelCall.objects.of(self.workspace).filter(created_at__gte=self.month)
         return list(
             calls.exclude(outcome=ModelCallOutcome.ANSWERED).order_by("-created_at")[:MAX_FAILURES_SHOWN]
@@ -342,17 +336,17 @@ _ERROR_FIELDS: Final = {
     "publications": ("error", "updated_at"),
     "deliveries": ("last_error", "created_at"),
 }
-"""The fields of each kind that hold the error, and when it happened or the row was requested."""
+"""For each kind, the field with the error, and the field with the time of the failure or the request."""
 
 
 def why_of(name: str, row: Any) -> str:
-    """Return the error message of a row of this kind."""
+    """Return the error message of a row of this kind, or an empty text if it has none."""
     error = getattr(row, _ERROR_FIELDS[name][0])
     return str(error.get("message", "")) if isinstance(error, dict) else str(error or "")
 
 
 def _count_values(groups: Iterable[tuple[bool, str, int]]) -> ValueCounts:
-    """Return the counts by value; each group is whether a test token made it, its value and its count."""
+    """Return the counts by value; a group is whether a test token made the rows, their value and their count."""
     group_list = list(groups)
     figures = sorted((value, count) for test, value, count in group_list if not test)
     return ValueCounts(figures, sum(count for test, _, count in group_list if test))

@@ -1,1 +1,1 @@
-"""The OpenAPI document and the guides as pages."""
+"""Serves the OpenAPI document, and the guides as pages."""

@@ -1,4 +1,4 @@
-"""Shows the documents as pages: guides, the API in words, the reference; public if the operator allows it."""
+"""Shows guides and the documents of the API as pages, publicly if the operator allows it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 DOCS: Final = settings.BASE_DIR / "docs"
 _EXAMPLE_HOST: Final = "https://pipeline.example"
+"""The address of the service in the documents, which pages replace by this service's."""
 
 
 @dataclass(frozen=True)
 class Guide:
-    """A document that has a page; `file` is relative to `docs`."""
+    """A document that has a page under `/docs/<slug>`; `file` is relative to the folder `docs`."""
 
     slug: str
     file: str
@@ -48,24 +49,14 @@ GUIDES: Final = (
         gettext_lazy("Your first call"),
         gettext_lazy("From a key to a published item in five calls."),
     ),
-    Guide(
-        "signing",
-        "guides/signing.md",
-        gettext_lazy("Signing"),
-        gettext_lazy("Verify webhooks."),
-    ),
+    Guide("signing", "guides/signing.md", gettext_lazy("Signing"), gettext_lazy("Verify webhooks.")),
     Guide(
         "brand-lane",
         "guides/brand-lane.md",
         gettext_lazy("The brand lane"),
         gettext_lazy("Posts without a source, from a persona and its topics."),
     ),
-    Guide(
-        "idempotency",
-        "guides/idempotency.md",
-        gettext_lazy("Idempotency"),
-        gettext_lazy("Retry safely."),
-    ),
+    Guide("idempotency", "guides/idempotency.md", gettext_lazy("Idempotency"), gettext_lazy("Retry safely.")),
     Guide(
         "pagination",
         "guides/pagination.md",
@@ -93,12 +84,7 @@ GUIDES: Final = (
     ),
 )
 API_DOCUMENTS: Final = (
-    Guide(
-        "api",
-        "api/README.md",
-        gettext_lazy("The API"),
-        gettext_lazy("Tokens, errors, limits and lists."),
-    ),
+    Guide("api", "api/README.md", gettext_lazy("The API"), gettext_lazy("Tokens, errors, limits and lists.")),
     Guide(
         "api/workspace",
         "api/workspace.md",
@@ -149,12 +135,7 @@ API_DOCUMENTS: Final = (
         gettext_lazy("Personas and topics"),
         gettext_lazy("Voice and topics."),
     ),
-    Guide(
-        "api/analytics",
-        "api/analytics.md",
-        gettext_lazy("Analytics"),
-        gettext_lazy("Metrics and gaps."),
-    ),
+    Guide("api/analytics", "api/analytics.md", gettext_lazy("Analytics"), gettext_lazy("Metrics and gaps.")),
     Guide(
         "api/events", "api/events.md", gettext_lazy("Event feed"), gettext_lazy("All events, without gaps.")
     ),
@@ -181,7 +162,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def guide(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one document."""
+    """Show one document. Raises `Http404` for an unknown slug."""
     refuse_if_closed(request)
     document = _BY_SLUG.get(slug)
     if document is None:
@@ -196,7 +177,7 @@ def guide(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def example(request: HttpRequest, name: str) -> HttpResponse:
-    """Return an example body that a document links to."""
+    """Answer an example body that a document links to. Raises `Http404` if there is none of this name."""
     refuse_if_closed(request)
     path = DOCS / "examples" / f"{name}.json"
     if not path.is_file():
@@ -205,16 +186,16 @@ def example(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def refuse_if_closed(request: HttpRequest) -> None:
-    """Raise `Http404` for people without an account if the operator has closed the documents."""
+    """Raise `Http404` for people who aren't logged in if the operator has closed the documents."""
     if not settings.DOCS_ARE_PUBLIC and not request.user.is_authenticated:
         raise Http404
 
 
 @cache
 def render_document(file: str, public_url: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
-    """Return the HTML of one of our documents, and the anchor and text of each second-level heading."""
+    """Return a document's HTML without its title, and the anchor and text of each second-level heading."""
     text = (DOCS / file).read_text().replace(_EXAMPLE_HOST, public_url)
-    # The page shows the title in its own heading; comments are marks for the tests.
+    # The page has a heading with the title already; comments are marks for the tests.
     text = re.sub(r"^<!-- .*? -->\n", "", text.partition("\n")[2], flags=re.MULTILINE)
     tokens = _markdown.parse(text)
     headings = tuple(
@@ -227,7 +208,7 @@ def render_document(file: str, public_url: str) -> tuple[SafeString, tuple[tuple
 
 
 def _anchor(heading: str) -> str:
-    """Return the anchor as GitHub makes it, which the links inside the documents use."""
+    """Return the anchor that GitHub gives a heading, which the links inside the documents use."""
     return re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
 
 
@@ -241,6 +222,7 @@ def _heading_open(
 def _fence(
     _renderer: RendererHTML, tokens: Sequence[Token], number: int, _options: OptionsDict, _env: EnvType
 ) -> str:
+    """Render a block of code with a button that copies it."""
     code = f"code-{number}"
     return format_html(
         '<div class="copybox"><pre tabindex="0" role="group" aria-label="{}"><code id="{}">{}</code></pre>'
@@ -275,7 +257,7 @@ def _link_open(
 
 
 def _page_link(target: str, file: str) -> str:
-    """Return the link to the page of a file that a document links to."""
+    """Return the page's link for a target in a document; absolute links and anchors stay as they are."""
     path, mark, anchor = target.partition("#")
     if not path or path.startswith(("/", "http:", "https:", "mailto:")):
         return target
@@ -290,7 +272,7 @@ def _page_link(target: str, file: str) -> str:
         return f"/docs/{_BY_FILE[joined_path].slug}{mark}{anchor}"
     if joined_path.startswith("examples/"):
         return f"/docs/{joined_path}"
-    # Documents for operators are beside the code and have no page.
+    # Documents for operators have no page.
     return "/docs"
 
 

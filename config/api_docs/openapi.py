@@ -1,6 +1,6 @@
 """Completes the OpenAPI document: paths without trailing slashes, strict input, headers, links, webhooks.
 
-The settings name its hooks; importing it for them registers its extensions.
+The settings name this module's hooks; importing the module for them registers its extensions.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def only_v1(endpoints: Endpoints, **_kwargs: Any) -> list[tuple[str, str, str, Any]]:
-    """Keep only the API's endpoints: pages aren't documented."""
+    """Return only the API's endpoints, because pages aren't documented."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/v1/")]
 
 
 def without_trailing_slashes(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Show each path without its trailing slash; both forms answer the same."""
+    """Document each path without its trailing slash; both forms answer the same."""
     result["paths"] = {path.rstrip("/"): item for path, item in result["paths"].items()}
     return result
 
@@ -45,9 +45,9 @@ class OperationSchema(AutoSchema):
 
 
 class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Documents that unknown fields are refused.
+    """Documents that unknown fields are refused, and lists that mustn't be empty.
 
-    A serializer's `schema_rules` are what its `validate` requires.
+    A serializer's `schema_rules` describe what its `validate` requires, a field's what its type doesn't say.
     """
 
     target_class = "config.core.api.fields.StrictSerializer"
@@ -56,6 +56,7 @@ class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
         # As the documentation of drf-spectacular's extensions shows.
         schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)  # type: ignore[no-untyped-call]  # noqa: SLF001
+        # A serializer without a docstring would be described by that of its base class.
         own_docstring = type(self.target).__dict__.get("__doc__")
         if own_docstring is None:
             schema.pop("description", None)
@@ -67,6 +68,8 @@ class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
 
 
 class PublicIdExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Documents the form of public ids."""
+
     target_class = "config.core.api.fields.PublicIdField"
     match_subclasses = True
 
@@ -76,6 +79,8 @@ class PublicIdExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-unt
 
 
 class StrictText(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Documents that a text mustn't be empty, unless it may be blank, and its pattern."""
+
     target_class = "config.core.api.fields.StrictCharField"
     match_subclasses = True
 
@@ -90,7 +95,7 @@ class StrictText(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
 
 
 def with_required_bodies(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Mark a body as optional wherever `{}` would do, as an empty body counts as `{}`."""
+    """Mark a body as optional if `{}` would be valid, because an empty body counts as `{}`."""
     for _, _, operation in _operations(result):
         for content in operation.get("requestBody", {}).get("content", {}).values():
             schema = _resolve(result, content["schema"])
@@ -116,12 +121,12 @@ _HEADERS: Final[dict[str, tuple[str, str]]] = {
     "Link": ("The next page, where there is one.", '^<.+>; rel="next"$'),
     "Idempotency-Replayed": ("The answer is the first one to this Idempotency-Key.", "^true$"),
 }
-# These are answered before the limiter has counted the request.
+# Responses with these statuses are sent before the limiter has counted the request.
 _STATUSES_BEFORE_LIMITER: Final = frozenset({"401", "403", "503"})
 
 
 def with_headers(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Document the headers of every response; those it always has are required."""
+    """Document the headers of every response; those that it always has are required."""
     for method, _, operation in _operations(result):
         is_list = "next_cursor" in _properties(result, operation, "200")
         for status, answer in operation["responses"].items():
@@ -143,6 +148,7 @@ def with_headers(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
 
 
 def _headers_of(method: str, status: str, *, is_list: bool) -> dict[str, bool]:
+    """Return the headers of a response, and whether each is always there."""
     headers = {"X-Request-Id": True}
     if status not in _STATUSES_BEFORE_LIMITER:
         # An IP address that sends many bad tokens gets its 429 before any workspace is known.
@@ -164,7 +170,7 @@ def _headers_of(method: str, status: str, *, is_list: bool) -> dict[str, bool]:
 
 
 def with_links(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Link from each response that holds an object's id to every operation on that object."""
+    """Link each response that has an object's id to every operation on that object."""
     by_id: dict[str, list[str]] = {}
     for _, path, operation in _operations(result):
         if "{id}" in path:
@@ -256,7 +262,7 @@ def _operations(result: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
 
 
 def _properties(result: dict[str, Any], operation: dict[str, Any], status: str) -> dict[str, Any]:
-    """Return the properties of the JSON object that an operation answers; empty if it answers none."""
+    """Return the properties of the JSON object that an operation answers, or none if it answers no object."""
     content = operation["responses"].get(status, {}).get("content", {})
     properties: dict[str, Any] = _resolve(result, content.get("application/json", {}).get("schema", {})).get(
         "properties", {}
@@ -265,7 +271,7 @@ def _properties(result: dict[str, Any], operation: dict[str, Any], status: str) 
 
 
 def _resolve(result: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """Follow the schema's reference, if it is one."""
+    """Return the schema that a reference names, or the schema itself if it is no reference."""
     name = schema.get("$ref", "").rpartition("/")[2]
     schema_or_target: dict[str, Any] = result["components"]["schemas"][name] if name else schema
     return schema_or_target
@@ -279,6 +285,6 @@ def _prefix_of(operation: dict[str, Any]) -> str:
 
 
 def _prefix(schema: dict[str, Any]) -> str:
-    """Return the prefix that an id's pattern begins with."""
+    """Return the prefix that an id's pattern begins with, or an empty text for another pattern."""
     match = re.match(r"\^([a-z]+)_", schema.get("pattern", ""))
     return match[1] if match else ""

@@ -1,6 +1,6 @@
 """Serves the OpenAPI document publicly and to every token, and its reference page to people.
 
-The operator can close what is public.
+The operator can close the document and the page to the public.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 def build_openapi() -> Any:
-    """Return the document as a tree of dicts, generated at each call."""
+    """Generate the document and return it as a tree of dicts."""
     return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 @cache
 def openapi_json() -> bytes:
-    """Return the document as JSON, generated once per process."""
+    """Return the document as JSON; it is generated once per process."""
     return dump(build_openapi())
 
 
 @require_safe
 def openapi_public(request: HttpRequest) -> HttpResponse:
-    """Return the document to everybody; 404 if the operator has closed it."""
+    """Answer the document to everybody. Raises `NotFound` if the operator has closed it."""
     del request
     if not settings.DOCS_ARE_PUBLIC:
         raise NotFound

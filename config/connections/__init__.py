@@ -1,1 +1,1 @@
-"""How the web processes take requests and send responses, so that no thread waits for a client."""
+"""Takes requests and sends responses in the web processes, so that no thread waits for a client."""

@@ -1,4 +1,4 @@
-"""One client's connection: its request, its deadlines, and its end."""
+"""Holds one client's connection: its request, its deadlines, and its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from config.connections.worker import ConnectionsWorker
 
 NEW_CONNECTION_BYTES: Final = 4096
-"""Bytes that each connection is credited with for one second before it existed, so that a new one isn't the slowest."""
+"""Bytes that each connection is credited with, so that a new connection isn't the slowest."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -44,9 +44,9 @@ class ClientConnection(TConn):
         self._mark = self._moved_before = 0
 
     def hold(self, count: int) -> None:
-        """Count bytes that are stored in a file.
+        """Count bytes that are to be stored in a file.
 
-        Raises `RefusedError` if all connections together have too many.
+        Raises `RefusedError` (503) if all connections together would have too many; then nothing is counted.
         """
         with self._worker.holding:
             if self._worker.held + count > limits.BODIES_KEPT_BYTES:
@@ -63,13 +63,17 @@ class ClientConnection(TConn):
     # --- The request -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Wait for the next request's head."""
+        """Set the deadline for the next request's head, and start a new request if the last one had a head."""
         if self.incoming.has_head:
             self.incoming = IncomingRequest()
         self.allow(limits.HEAD_SECONDS, limits.HEAD_SECONDS)
 
     def take(self, data: bytes) -> bool:
-        """Add received bytes; return whether the request is complete."""
+        """Add received bytes, and return whether the request can be handled.
+
+        After the head it sets the deadlines of the body, and answers `Expect: 100-continue`. Raises `RefusedError`
+        if the head is too long, or the bytes can't be stored.
+        """
         incoming = self.incoming
         had_head = incoming.has_head
         if incoming.bytes + len(data) > limits.BODY_MEMORY_BYTES:
@@ -90,7 +94,7 @@ class ClientConnection(TConn):
         return is_complete
 
     def rest(self) -> bytes:
-        """Return what arrived of the next request together with the one that is answered now."""
+        """Return the bytes that arrived of the next request, and forget the request that was answered."""
         buffered: bytes = self.parser.unreader.take_buffered()
         if self.incoming.has_certain_end:
             self.incoming.kept.seek(self.incoming.end)
@@ -112,20 +116,20 @@ class ClientConnection(TConn):
         self.deadline = min(self.deadline, monotonic() + seconds)
 
     def allow(self, seconds: float, max_seconds: float) -> None:
-        """Give the client that many seconds, and again with each `PACE_BYTES`, up to `max_seconds` in all."""
+        """Set the deadline in `seconds`; `note_pace` extends it, up to `max_seconds` from now."""
         self._since = monotonic()
         self._mark = self._moved_before = self.sock.moved
         self._last_moment = self._since + max_seconds
         self.deadline = self._since + seconds
 
     def note_pace(self, seconds: float) -> None:
-        """Extend the deadline if the client has moved another `PACE_BYTES`."""
+        """Set the deadline to `seconds` from now if the client has moved another `PACE_BYTES`."""
         if self.sock.moved - self._mark >= PACE_BYTES:
             self._mark = self.sock.moved
             self.deadline = min(monotonic() + seconds, self._last_moment)
 
     def pace(self, now: float) -> float:
-        """Return the bytes per second since `allow` was called."""
+        """Return the bytes per second since `allow` was called, with the credit of a new connection."""
         return (self.sock.moved - self._moved_before + NEW_CONNECTION_BYTES) / (now - self._since + 1)
 
     # --- The end -----------------------------------------------------------------------------------------------------

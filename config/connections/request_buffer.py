@@ -1,6 +1,6 @@
 """Collects one HTTP request until it is complete, within bounds; gunicorn then parses the same bytes.
 
-It finds where head and body end, and answers a request that can't be completed.
+The module finds where head and body end, and has the answers to requests that can't be completed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 256 * 1024
 """Bytes that the loop reads or sends before it serves the other connections."""
 _MIN_CHUNK_BYTES: Final = 8192
-_CHUNK_LINE_BYTES: Final = 8190
+"""The fewest bytes that gunicorn's parser gets at once, if so many are there."""
+_MAX_CHUNK_LINE_BYTES: Final = 8190
+"""Bytes of a chunk's size line or of a trailer; a longer line ends the request, which gunicorn then refuses."""
 _CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,12}")
 _BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
+"""Matches a line feed without a carriage return, which is malformed in a head."""
 _HEAD_END: Final = b"\r\n\r\n"
 _REFUSAL_RESPONSE: Final = (
     "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
@@ -53,7 +56,7 @@ _MALFORMED: Final = ("invalid_request", "malformed_request", "This is no HTTP re
 
 
 def refusal_bytes(status: HTTPStatus) -> bytes:
-    """Return an error response of the usual form, which needs no thread."""
+    """Return the bytes of an error response in the API's form, which the loop sends without a thread."""
     error, code, message = _REFUSALS.get(status, _MALFORMED)
     body = json.dumps(errors.error_body(error, [Detail(None, code, message)]))
     extra_headers = "Retry-After: 1\r\n" if status in _REFUSALS else ""
@@ -63,7 +66,7 @@ def refusal_bytes(status: HTTPStatus) -> bytes:
 
 
 class RefusedError(Exception):
-    """Raised for a request that is answered without a thread."""
+    """Raised for a request that the loop refuses with a status, without a thread."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status)
@@ -71,7 +74,7 @@ class RefusedError(Exception):
 
 
 class Chunks:
-    """Finds the end of a chunked body; gunicorn checks whether the chunks are well formed."""
+    """Finds the end of a chunked body; gunicorn checks later whether the chunks are well formed."""
 
     def __init__(self) -> None:
         self._line = b""
@@ -79,7 +82,10 @@ class Chunks:
         self._is_trailer = False
 
     def end(self, data: bytes) -> int | None:
-        """Return how many of these bytes belong to the body if it ends in them, else None."""
+        """Return how many of these bytes belong to the body if it ends in them, else `None`.
+
+        A body that is malformed ends at its first wrong line.
+        """
         position = 0
         while position < len(data):
             if self._skip:
@@ -89,7 +95,7 @@ class Chunks:
                 continue
             line_end = data.find(b"\n", position) + 1
             self._line += data[position : line_end or len(data)]
-            if len(self._line) > _CHUNK_LINE_BYTES:
+            if len(self._line) > _MAX_CHUNK_LINE_BYTES:
                 return len(data)
             if not line_end:
                 return None
@@ -110,7 +116,7 @@ class Chunks:
 
 
 class IncomingRequest:
-    """A request that is being received. `kept` has its bytes and, after its end, those of the next one."""
+    """A request that is being received; `kept` is a file with its bytes and those of the next request."""
 
     def __init__(self) -> None:
         self.kept: IO[bytes] = SpooledTemporaryFile(  # noqa: SIM115  open until the answer is there
@@ -120,21 +126,26 @@ class IncomingRequest:
         self.has_head = False
         self.expects_continue = False
         self.is_cut = False
-        """True if the body isn't read to its end, so that the connection can't be used again."""
+        """True if the rest of the request isn't read, so that the connection can't be used again."""
         self.length: int | None = 0
-        """The announced length of the body; None if it is chunked."""
+        """The announced length of the body in bytes, or `None` if it is chunked."""
         self.has_certain_end = False
+        """True if gunicorn has found the same length, so that `end` is right."""
         self.end = 0
-        """Where the bytes of the next request begin in `kept`, if the end is certain."""
+        """The offset in `kept` at which the next request begins, if the end is certain."""
         self._head = bytearray()
         self._missing = 0
         self._chunks: Chunks | None = None
 
     def take(self, data: bytes) -> bool:
-        """Add bytes; return whether the request is complete, or something in it will be refused."""
+        """Add bytes, and return whether the request is complete, or cut because it will be refused.
+
+        Raises `RefusedError` (431) if the head is too long, and `OSError` if the bytes can't be stored.
+        """
         self.kept.write(data)
         self.bytes += len(data)
         if not self.has_head:
+            # The end may lie across the old and the new bytes.
             searched = max(0, len(self._head) - len(_HEAD_END) + 1)
             self._head += data
             end = self._head.find(_HEAD_END, searched)
@@ -160,13 +171,14 @@ class IncomingRequest:
 
     @property
     def is_half_a_head(self) -> bool:
-        """Return whether only a part of the head has arrived."""
+        """True if only a part of the head has arrived."""
         return bool(self.bytes) and not self.has_head
 
     def _frame(self, head: bytes) -> None:
-        """Find out how long the body is.
+        """Read from the head how long the body is, and whether the client waits for 100 Continue.
 
-        gunicorn parses the same head afterwards, and refuses one whose length is in doubt.
+        A body whose length is in doubt, or too large for every address, is cut: gunicorn parses the same head
+        afterwards and refuses the former, the application the latter.
         """
         lengths: list[bytes] = []
         codings: list[bytes] = []
@@ -186,12 +198,11 @@ class IncomingRequest:
         elif lengths:
             is_number = len(lengths) == 1 and len(lengths[0]) <= 18 and lengths[0].isdigit()
             self.length = self._missing = int(lengths[0]) if is_number else 0
-            # The application refuses a body that is announced as too large without reading it.
             self.is_cut = not is_number or self._missing > pipeline_limits.UPLOAD_BODY_BYTES
 
 
 class ArrivedRequest(Unreader):
-    """Gives gunicorn's parser the bytes of one complete request; there are no others to wait for."""
+    """Gives gunicorn's parser the bytes of one complete request, without waiting for others."""
 
     kept: IO[bytes] | None = None
 

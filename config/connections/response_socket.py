@@ -1,6 +1,6 @@
-"""A substitute for the socket that gunicorn writes to: writing never waits for the client.
+"""Replaces the socket that gunicorn writes to, so that writing hardly ever waits for the client.
 
-What the client doesn't take yet is stored in memory or in a file.
+The bytes that the client doesn't take yet are stored in memory or in a file.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from config.connections.client_connection import ClientConnection
 
 PACE_BYTES: Final = limits.SLOWEST_BYTES_PER_SECOND * limits.PACE_SECONDS
+"""Bytes that a client has to move within `PACE_SECONDS`."""
 
 
 class _FileSpan:
@@ -38,7 +39,7 @@ class _FileSpan:
 
 
 class ResponseSocket:
-    """Acts as the socket for gunicorn: writing never waits, and what the client doesn't take yet is stored."""
+    """Acts as the socket for gunicorn, and stores the bytes that the client doesn't take yet."""
 
     def __init__(self, connection: ClientConnection, sock: socket.socket) -> None:
         sock.setblocking(False)  # noqa: FBT003  its only form
@@ -65,7 +66,7 @@ class ResponseSocket:
 
     @property
     def has_left(self) -> bool:
-        """Return whether something is still to be sent."""
+        """True if bytes are still to be sent."""
         return bool(self._unsent)
 
     def send(self, data: bytes) -> int:
@@ -73,9 +74,10 @@ class ResponseSocket:
         return len(data)
 
     def sendall(self, data: bytes) -> None:
-        """Send the data, storing what the client doesn't take.
+        """Send the data, and store the bytes that the client doesn't take.
 
-        Raises `OSError` if the client is gone or too slow.
+        It waits for the client only if more than `ANSWER_AHEAD_BYTES` are in the file. Raises `OSError` if the
+        client is gone or too slow, or all connections together have stored too much.
         """
         self.flush()
         if self._file_bytes > limits.ANSWER_AHEAD_BYTES:
@@ -92,12 +94,15 @@ class ResponseSocket:
             self._store(view)
 
     def sendfile(self, file: IO[bytes], offset: int = 0, count: int = 0) -> None:
-        """Send a range of the file, whose descriptor is duplicated."""
+        """Send a range of the file, or keep it for later; the descriptor is duplicated, so the file may be closed."""
         self._unsent.append(_FileSpan(os.dup(file.fileno()), offset, count))
         self.flush()
 
     def _store(self, view: memoryview) -> None:
-        """Store data in memory, or beyond a limit in a file."""
+        """Store data in memory, or beyond `BODY_MEMORY_BYTES` in a file.
+
+        Raises `ConnectionResetError` if all connections together have stored too much.
+        """
         if self._file is None and self._in_memory + len(view) <= limits.BODY_MEMORY_BYTES:
             self._in_memory += len(view)
             self._unsent.append(memoryview(bytes(view)))
@@ -123,9 +128,9 @@ class ResponseSocket:
             self._unsent.append(_FileSpan(self._file.fileno(), offset, len(view)))
 
     def flush(self, max_bytes: int | None = None) -> None:
-        """Send what is stored, as far as the client takes it, at most about `max_bytes`.
+        """Send the stored bytes until the client takes no more, or about `max_bytes` were sent.
 
-        Raises `OSError` if it is gone.
+        Raises `OSError` if the client is gone, or a file became shorter.
         """
         stop_at = None if max_bytes is None else self.moved + max_bytes
         with suppress(BlockingIOError):
@@ -151,9 +156,10 @@ class ResponseSocket:
             self._drop_file()
 
     def _wait_for_client(self) -> None:
-        """Wait until the client has taken everything: the only wait for a client.
+        """Wait until the client has taken every stored byte, which is the only wait for a client.
 
-        Without it, a slow client of a very long answer would have all of it stored.
+        Without it, all of a very long answer would be stored for a slow client. Raises `ConnectionResetError` if
+        the client is slower than `PACE_BYTES` in `PACE_SECONDS`.
         """
         ready = selectors.DefaultSelector()
         with ready:
@@ -168,7 +174,7 @@ class ResponseSocket:
                     deadline, mark = monotonic() + limits.PACE_SECONDS, self.moved
 
     def _close_span(self, span: _FileSpan) -> None:
-        """Close the span's descriptor unless it is our own file's."""
+        """Close the span's descriptor, unless it is that of the file for stored bytes."""
         if self._file is None or span.number != self._file.fileno():
             os.close(span.number)
 

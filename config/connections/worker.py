@@ -1,8 +1,9 @@
 """Serves connections so that a thread handles a complete request and never waits for a client.
 
-gunicorn's own worker gives a thread to each new connection, which then waits for the request's bytes, and
-later until the answer is taken; as many slow clients as there are threads stop it. Here the worker's loop
-reads each request with its body, and sends what of an answer the client doesn't take at once.
+gunicorn's own worker gives a thread to each new connection. The thread then waits for the request's bytes, and
+later until the answer is taken, so that as many slow clients as there are threads stop the worker. Here the
+worker's loop reads each request with its body, and sends the rest of an answer that the client doesn't take at
+once.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ if TYPE_CHECKING:
     from config.connections.response_socket import ResponseSocket
 
 _WARNING_INTERVAL_SECONDS: Final = 60.0
+"""The shortest time between two warnings about addresses with too many connections."""
 _FILE_LIMIT_ERRORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _NO_CLIENT_ERRORS: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED})
 
 
 @lru_cache(maxsize=1024)
 def _network(client: Any) -> str:
-    """Return the network whose connections are counted together; empty for the operator's own proxy."""
+    """Return the network whose connections are counted together, or an empty text if they aren't counted.
+
+    That is so for a Unix socket, and for private addresses if the operator has a proxy.
+    """
     if not isinstance(client, tuple):
         return ""
     address = ip_address(client[0].partition("%")[0])
@@ -53,7 +58,7 @@ def _network(client: Any) -> str:
 
 
 class ConnectionsWorker(ThreadWorker):
-    """gunicorn's `gthread`, with its own way from connection to thread, and from thread to client."""
+    """gunicorn's `gthread`, whose loop reads whole requests before a thread handles them, and sends answers."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -68,6 +73,7 @@ class ConnectionsWorker(ThreadWorker):
     # --- In the loop: the request ------------------------------------------------------------------------------------
 
     def accept(self, listener: Any) -> None:
+        """Accept a connection, or refuse it (429) if its network has too many; the slowest may be dropped for it."""
         try:
             sock, client = listener.accept()
         except OSError as error:
@@ -88,7 +94,7 @@ class ConnectionsWorker(ThreadWorker):
             self._drop_slowest()
 
     def _refuse_address(self, sock: socket.socket, network: str) -> None:
-        """Answer 429 to a client with too many connections, and log it now and then."""
+        """Answer 429 to a client with too many connections, and warn of it at most once in a while."""
         with suppress(OSError), sock:
             sock.setblocking(False)  # noqa: FBT003  its only form
             sock.send(refusal_bytes(HTTPStatus.TOO_MANY_REQUESTS))
@@ -113,7 +119,7 @@ class ConnectionsWorker(ThreadWorker):
         if rest:
             self._run_step(connection, lambda current: self._take(current, rest))
         else:
-            # Mostly the request is there already.
+            # In most cases the request has arrived already.
             self._run_step(connection, self._read)
 
     def _read(self, connection: ClientConnection) -> None:
@@ -142,10 +148,10 @@ class ConnectionsWorker(ThreadWorker):
         return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
-        """Keep a connection whose body nobody read; gunicorn would read a little of it and then close.
+        """Return whether to keep the connection, also if the view hasn't read the whole body.
 
-        The response has said that it is kept, so a proxy would send its next request there, and answer it
-        with 502.
+        gunicorn would read a little more and then close. Because the response has promised to keep the connection,
+        a proxy would send its next request there, and answer it with 502.
         """
         if conn.incoming.has_certain_end:
             return bool(keepalive)
@@ -154,6 +160,7 @@ class ConnectionsWorker(ThreadWorker):
     # --- In the loop: the answer -------------------------------------------------------------------------------------
 
     def finish_request(self, conn: ClientConnection, fs: Future[Any]) -> None:
+        """Send the rest of the answer, then await the next request or the client's end of the connection."""
         if conn.sock.has_left:
             conn.allow(self._pace_seconds, limits.BODY_SECONDS)
             self._watch(conn, selectors.EVENT_WRITE, lambda current: self._send(current, fs))
@@ -177,7 +184,7 @@ class ConnectionsWorker(ThreadWorker):
             connection.note_pace(self._pace_seconds)
 
     def _await_close(self, connection: ClientConnection) -> None:
-        """Let the client close first: otherwise what it still sends would cut off the end of the response."""
+        """Let the client close first, because bytes that it still sends could cut off the end of the response."""
         try:
             connection.sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -194,7 +201,7 @@ class ConnectionsWorker(ThreadWorker):
 
     @property
     def _pace_seconds(self) -> float:
-        """Return the seconds for `PACE_SECONDS` worth of bytes; a worker that stops allows fewer."""
+        """The seconds within which a client has to move `PACE_BYTES`; a worker that stops allows fewer."""
         return limits.PACE_SECONDS if self.alive else STOP_KEEPALIVE_LINGER
 
     def _watch(
@@ -240,7 +247,7 @@ class ConnectionsWorker(ThreadWorker):
         connection.close()
 
     def _drop_slowest(self) -> None:
-        """Make room for one more connection."""
+        """Drop a connection: the slowest if it is slower than half a new one, else an idle one, else the slowest."""
         now = monotonic()
         slowest = min(self._waiting, key=lambda connection: connection.pace(now), default=None)
         is_slow = slowest is not None and slowest.pace(now) < NEW_CONNECTION_BYTES / 2
@@ -252,7 +259,7 @@ class ConnectionsWorker(ThreadWorker):
             self._drop(slowest)
 
     def murder_pending(self) -> None:
-        """Close connections past their deadline.
+        """Drop the connections past their deadline, after a 408 if a part of a request has arrived.
 
         gunicorn calls this in each round of its loop, also while it stops.
         """
@@ -265,7 +272,7 @@ class ConnectionsWorker(ThreadWorker):
                 self._drop(connection)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """Called by gunicorn when it begins to stop: end half-open connections at once, and the others soon."""
+        """Drop connections with half a head, and shorten the deadlines of others, when gunicorn begins to stop."""
         super()._cap_keepalive(deadline)
         for connection in list(self._waiting):
             if connection.incoming.is_half_a_head:

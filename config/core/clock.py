@@ -1,4 +1,4 @@
-"""The present moment for everything that is stored; `frozen_at()` sets another one, to build histories."""
+"""Gives the present moment for everything that is stored, or the one that `frozen_at()` sets for histories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def utc_now() -> datetime:
 
 @contextmanager
 def frozen_at(moment: datetime) -> Iterator[None]:
-    """Make `utc_now()` return `moment` in this thread until the block ends; new ids get that time too."""
+    """Have `utc_now()` return `moment` in this thread until the block ends; new ids get that time too."""
     token = _frozen_moment.set(moment)
     try:
         yield
@@ -29,5 +29,5 @@ def frozen_at(moment: datetime) -> Iterator[None]:
 
 
 def frozen_moment() -> datetime | None:
-    """Return the moment that `frozen_at()` has set, or None."""
+    """Return the moment that `frozen_at()` has set, or `None`."""
     return _frozen_moment.get()

@@ -1,7 +1,7 @@
-"""Counts what this process did, in tasks and requests, until it is stored; the totals only rise.
+"""Counts what this process did, in tasks and requests, until the counts are stored.
 
-A counter has a name and a `kind`. `config/operations/metric_counters.py` adds them to the table that /metrics
-reads.
+A counter has a name and a `kind`, and its total only rises. `config/operations/metric_counters.py` adds the
+counts to the table that /metrics reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def add(name: str, kind: str, value: float = 1) -> None:
 
 
 def note_lost_lease() -> None:
-    """Count a write under a lease that was lost meanwhile, for the job whose row is being worked on."""
+    """Count a write under a lease that was lost, for the kind that `count_for_kind()` has set."""
     add("claims_lost", _kind.get() or "none")
 
 
@@ -42,7 +42,7 @@ def count_for_kind(kind: str) -> Iterator[None]:
 
 
 def drain() -> dict[tuple[str, str], float]:
-    """Return what was counted since the last call, and start again from zero."""
+    """Return the counts since the last call, and start again from zero."""
     with _lock:
         counts: dict[tuple[str, str], float] = dict(_counts)
         _counts.clear()
@@ -50,6 +50,6 @@ def drain() -> dict[tuple[str, str], float]:
 
 
 def give_back(taken: Mapping[tuple[str, str], float]) -> None:
-    """Add counts back that could not be stored."""
+    """Add back the counts that could not be stored."""
     for (name, kind), value in taken.items():
         add(name, kind, value)

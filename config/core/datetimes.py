@@ -1,4 +1,4 @@
-"""Reads and writes moments as the API does: RFC 3339 with an offset in, UTC with `Z` out."""
+"""Reads moments as RFC 3339 with an offset, and writes them in UTC with `Z`, as the API does."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Final
 
 from django.utils.dateparse import parse_date, parse_datetime
 
-# ASCII, because for Python the digits of every script match \\d.
+# ASCII, because in Python's patterns `\d` matches the digits of every script.
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
-EMPTY_RANGE: Final = (
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+EMPTY_RANGE_MESSAGE: Final = (
     "`to` is the first date or time that is no longer in the range, so it has to be later than `from`: for one day give the "
     "next one."
 )
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+"""The API's answer to a range whose end isn't after its start."""
 
 
 def read_moment(text: str) -> datetime | None:
-    """Return the moment in UTC, or None if the text isn't RFC 3339 with an offset."""
+    """Return the moment in UTC, or `None` if the text isn't RFC 3339 with an offset, or names no moment."""
     if not _RFC_3339.fullmatch(text):
         return None
     try:
@@ -31,7 +32,7 @@ def read_moment(text: str) -> datetime | None:
 
 
 def explain_invalid_moment(text: str) -> str | None:
-    """Return what is wrong with a well-formed text that names no existing date or time; None otherwise."""
+    """Return what is wrong with a well-formed text that names no existing date or time, else `None`."""
     if not (_DATE.fullmatch(text) or _RFC_3339.fullmatch(text)):
         return None
     try:
@@ -47,7 +48,7 @@ def explain_invalid_moment(text: str) -> str | None:
 
 
 def read_date_or_moment(text: str) -> datetime | None:
-    """Return the moment, for a date its first moment in UTC; None if the text is neither."""
+    """Return the moment, or for a date its first moment in UTC, or `None` if the text is neither."""
     if _DATE.fullmatch(text):
         try:
             day: date | None = parse_date(text)
@@ -57,10 +58,10 @@ def read_date_or_moment(text: str) -> datetime | None:
     return read_moment(text)
 
 
-def as_z(moment: datetime) -> str:
+def format_utc(moment: datetime) -> str:
     """Return the moment as RFC 3339 in UTC with `Z` and milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def as_z_or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else as_z(moment)
+def format_utc_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else format_utc(moment)

@@ -1,7 +1,7 @@
-"""Encrypted fields: MultiFernet with key ids, for every secret that must be readable again.
+"""Encrypts fields with Fernet keys that have ids, for every secret that must be readable again.
 
-A sealed (encrypted) value is `<key id>:<token>`. The first key of `FIELD_KEYS` encrypts; every key decrypts,
-so a new key is put first and the old one stays until everything has been encrypted again.
+A sealed (encrypted) value is `<key id>:<token>`. The first key of `FIELD_KEYS` encrypts, and every key decrypts, so
+a new key is put first and the old one stays until `manage.py rotate_keys` has encrypted every value again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ else:
 
 
 class CannotDecrypt(AppError):
-    """Raised when the key that encrypted a value isn't among `FIELD_KEYS`, or the value is damaged."""
+    """Raised if the key that encrypted a value isn't among `FIELD_KEYS`, or the value is damaged."""
 
 
 @cache
@@ -47,7 +47,7 @@ def seal(value: str) -> str:
 
 
 def unseal(sealed: str) -> str:
-    """Return the decrypted value. Raises `CannotDecrypt`."""
+    """Return the decrypted value. Raises `CannotDecrypt` if its key is unknown or the value is damaged."""
     key_id, _, token = sealed.partition(":")
     key = _keys(tuple(settings.FIELD_KEYS)).get(key_id)
     if key is None:
@@ -73,7 +73,7 @@ class SealedTextField(TextField):
 
 
 class Sealed:
-    """A value that stays encrypted in memory: reading a row doesn't decrypt its secret, `open()` does."""
+    """A value that stays encrypted in memory until `open()` decrypts it."""
 
     __slots__ = ("_stored",)
 
@@ -84,7 +84,7 @@ class Sealed:
         return "Sealed()"
 
     def open(self) -> str:
-        """Return the decrypted value. Raises `CannotDecrypt`."""
+        """Return the decrypted value. Raises `CannotDecrypt` if its key is unknown or the value is damaged."""
         return unseal(self._stored)
 
     def as_stored(self) -> str:
@@ -95,7 +95,7 @@ class Sealed:
 class ClosedTextField(SealedTextField):
     """Text that stays encrypted in memory too, so that rows loaded along, as by a join, bring no secret.
 
-    A row gives a `Sealed`, or None; plain text that is assigned is encrypted when it is saved.
+    A row gives a `Sealed`, or `None`; plain text that is assigned is encrypted when it is saved.
     """
 
     def get_prep_value(self, value: Any) -> Any:
@@ -120,7 +120,7 @@ class SealedJSON(Sealed):
         return "SealedJSON()"
 
     def open_object(self) -> dict[str, Any]:
-        """Return the decrypted object. Raises `CannotDecrypt`."""
+        """Return the decrypted object. Raises `CannotDecrypt` if its key is unknown or the value is damaged."""
         opened: dict[str, Any] = json.loads(self.open())
         return opened
 
@@ -128,7 +128,7 @@ class SealedJSON(Sealed):
 class ClosedJSONField(ClosedTextField):
     """A JSON object that stays encrypted in memory too.
 
-    A row gives a `SealedJSON`, or None; an object that is assigned is encrypted when it is saved.
+    A row gives a `SealedJSON`, or `None`; an object that is assigned is encrypted when it is saved.
     """
 
     def get_prep_value(self, value: Any) -> Any:

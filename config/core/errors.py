@@ -1,4 +1,4 @@
-"""Every error code of the API with its status and message, and the base of every anticipated error."""
+"""Defines every error code of the API with its status and message, and the base of anticipated errors."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ CODES: Final[Mapping[str, ErrorCode]] = {
 
 
 QUOTA_FIELDS: Final = ("limit", "used", "resets_at")
-"""What an entry of `detail` may hold in addition to field, code and message."""
+"""The names that an entry of `detail` may have in addition to field, code and message."""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """One entry of `detail`: `field` is a dotted path (`a.b[0]`), None for the whole request.
+    """An entry of `detail`; `field` is a dotted path (`a.b[0]`), or `None` for the whole request.
 
-    Of `extra` only the numbers of a quota are shown; the message says everything else.
+    Answers show only the `QUOTA_FIELDS` of `extra`; the message says everything else.
     """
 
     field: str | None
@@ -70,15 +70,12 @@ class Detail:
 
 
 class AppError(Exception):
-    """An anticipated error, which views answer in the API's form, with `headers` added."""
+    """An anticipated error, which views answer in the API's form, with `headers` added; its code gives the status."""
 
     code: str = "internal_error"
 
     def __init__(
-        self,
-        *detail: Detail,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, *detail: Detail, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         if code is not None:
             self.code = code
@@ -88,11 +85,13 @@ class AppError(Exception):
 
     @property
     def status(self) -> int:
-        """Return the HTTP status."""
+        """The HTTP status of the code."""
         return CODES[self.code].status
 
 
 class Invalid(AppError):
+    """Raised for a request with values that can't be used (400)."""
+
     code = "invalid_request"
 
     @classmethod
@@ -102,11 +101,13 @@ class Invalid(AppError):
 
 
 class NotFound(AppError):
+    """Raised for an object that doesn't exist for the caller (404)."""
+
     code = "not_found"
 
 
 class Conflict(AppError):
-    """The object's state doesn't allow it; the message names the state and what is possible."""
+    """Raised if the object's state doesn't allow an action (409); the message names what is possible."""
 
     code = "conflict"
 
@@ -121,7 +122,10 @@ MAX_DETAILS: Final = 100
 
 
 def error_body(code: str, detail: Sequence[Detail] = ()) -> dict[str, Any]:
-    """Return the body of an error answer; `detail` always holds at least the code's default message."""
+    """Return the body of an error answer, with at most `MAX_DETAILS` entries.
+
+    Without any it has one entry with the code's default message.
+    """
     entries = [entry.as_json() for entry in detail[:MAX_DETAILS]] or [
         Detail(None, code, CODES[code].message).as_json()
     ]

@@ -1,4 +1,4 @@
-"""Typed public ids over UUIDv7: `gen_` and 26 characters, the TypeID form (github.com/jetify-com/typeid)."""
+"""Encodes UUIDv7 as public ids: `gen_` and 26 characters, as TypeID does (github.com/jetify-com/typeid)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _VALUES: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
 # Encoding two letters at a time is faster: a list encodes hundreds of ids.
 _PAIRS: Final = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _LENGTH: Final = 26
+"""Characters after the prefix: 25 of five bits each, and a first one of three."""
 
 PREFIXES: Final = {
     "workspace": "ws",
@@ -53,7 +54,7 @@ PREFIXES: Final = {
     "saved_view": "viw",
 }
 _NAMES: Final = {"api_token": "token", "user_account": "user", "draft": "persona_draft"}
-"""What the rows of a table are called, by its name, where they aren't called as the table."""
+"""The name of a table's rows, by the table's name, if the two differ."""
 
 
 def uuid7() -> UUID:
@@ -64,16 +65,18 @@ def uuid7() -> UUID:
 
 def lowest_id_at(moment: datetime) -> UUID:
     """Return a lower bound: no UUIDv7 made at that millisecond or later is less."""
+    # The time, the version 7 and the variant 2; all random bits are zero.
     return UUID(int=int(moment.timestamp() * 1000) << 80 | 7 << 76 | 2 << 62)
 
 
 def name_of_table(table: str) -> str:
-    """Return what the rows of a database table are called; `PREFIXES` has this name if they have public ids."""
+    """Return the name of a database table's rows; `PREFIXES` has it if they have public ids."""
     return _NAMES.get(table, table)
 
 
 def encode(prefix: str, value: UUID) -> str:
-    """Return the public id."""
+    """Return the public id of a UUID."""
+    # Two letters stand for ten bits.
     number = value.int
     pairs = _PAIRS
     return (
@@ -87,12 +90,13 @@ def encode(prefix: str, value: UUID) -> str:
 
 
 def encode_or_none(prefix: str, value: UUID | None) -> str | None:
-    """Return the public id; None for None."""
+    """Return the public id of a UUID, or `None` for `None`."""
     return None if value is None else encode(prefix, value)
 
 
 def decode(prefix: str, text: str) -> UUID | None:
-    """Return the UUID of a public id, or None if the text isn't exactly an id of this prefix."""
+    """Return the UUID of a public id, or `None` if the text isn't exactly an id of this prefix."""
+    # 26 letters hold 130 bits; a first letter above 7 would set one of the upper two.
     head, _, tail = text.rpartition("_")
     if head != prefix or len(tail) != _LENGTH or tail[0] > "7":
         return None

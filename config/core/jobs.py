@@ -1,4 +1,4 @@
-"""Jobs: the kinds of due work, and how each is queued and run."""
+"""Defines the kinds of due work (jobs), and how each is queued and run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from config.core.database.prepared_queries import Prepared
 
-LONGEST: Final = timedelta(minutes=10)
-"""The default time limit of a task."""
+DEFAULT_TIME_LIMIT: Final = timedelta(minutes=10)
+"""The time limit of a task whose job names none; a `RowJob` has another default."""
 MAX_LEASES_PER_TASK: Final = 10
-"""How many leases in a row a task may take for one row."""
+"""The default time limit of a `RowJob`'s task, in leases."""
 QUEUES: Final = (
     "dispatch",
     "ingest",
@@ -38,19 +38,20 @@ QUEUES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
-    """What all jobs have."""
+    """The fields of every job."""
 
     name: str
-    """The name of the Celery task too: the queue, a dot, and what is done."""
+    """The name of the job and of its Celery task: the queue, a dot, and the action."""
     ahead: int = 4
-    """How many tasks are queued beyond the free slots, so that a worker that ends one finds the next."""
+    """The number of tasks that are queued beyond the free slots, so that a worker that ends one finds the next."""
     late_after: timedelta = timedelta(minutes=1)
     """Rows that are due for longer are reported to the operator."""
-    longest: timedelta | None = None
+    max_duration: timedelta | None = None
+    """The time limit of a task, or `None` for the default of the job's kind."""
     is_promised: bool = False
-    """True if its rows are due at a moment that people were told."""
+    """True if its rows are due at a moment that was promised to people."""
     can_wait: bool = False
-    """True if it isn't queued, for a few seconds, while more of a promised job is due than there are slots for."""
+    """True if it isn't queued, for some seconds, while more rows of a promised job are due than fit the slots."""
 
     @property
     def queue(self) -> str:
@@ -58,18 +59,18 @@ class _Job:
 
     @property
     def time_limit(self) -> timedelta:
-        """Return when a task is stopped, if its pool can: processes can be killed, threads can't."""
-        return self.longest or LONGEST
+        """The time after which a task is stopped, in a pool of processes; threads can't be stopped."""
+        return self.max_duration or DEFAULT_TIME_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(_Job):
-    """Works on one due row per task.
+    """A job whose tasks each work on one due row.
 
     An exception of `work` leaves the row due again when its `lease` runs out. `give_up` gets a row that was
     begun `max_attempts` times without success, and must end it in a status that a person sees. At most
-    `per_workspace` tasks run for one workspace; None means three quarters of the slots. Rows of one table may
-    belong to several jobs: `where` selects this job's.
+    `per_workspace` tasks run for one workspace; `None` means three quarters of the slots. If rows of one table
+    belong to several jobs, `where` selects this job's.
     """
 
     model: type[work_queue.DueModel]
@@ -79,37 +80,37 @@ class RowJob(_Job):
     max_attempts: int = 5
     per_workspace: int | None = None
     computes: bool = False
-    """True if its tasks only compute, so that a workspace that is alone may have all slots, and those ahead."""
+    """True if its tasks only compute, so that one workspace may use all slots and the tasks ahead."""
     where: Mapping[str, str] = field(default_factory=dict)
     """The columns and values of the job's rows."""
     read: Prepared[Any] | None = None
-    """The query for a task's row by `pk`; None loads the row with its model's `begins_with` relations."""
-    turns: work_queue.Turns | None = None
-    """The order of workspaces; None for those with the fewest rows queued and running first."""
+    """The query for a task's row by `pk`, or `None` to load it with its model's `begins_with` relations."""
+    read_shares: work_queue.ReadShares | None = None
+    """The function that orders the workspaces, or `None` for those with the fewest queued and running rows first."""
 
     @property
     def time_limit(self) -> timedelta:
-        return self.longest or MAX_LEASES_PER_TASK * self.lease
+        return self.max_duration or MAX_LEASES_PER_TASK * self.lease
 
 
 @dataclass(frozen=True)
 class HolderSlots:
-    """One holder's workspace, and how many of its tasks may run at once."""
+    """A holder's workspace, and the most of the holder's tasks that may be queued and running at once."""
 
     workspace_id: UUID
-    most: int
+    max_tasks: int
 
 
 class HolderPace(Protocol):
     """Limits how many rows of each holder may be taken within a second."""
 
-    def left(self, holders: Collection[UUID]) -> Mapping[UUID, int]:
-        """Return how many more rows of each may be taken now; a holder that is left out has no such limit."""
+    def count_remaining(self, holders: Collection[UUID]) -> Mapping[UUID, int]:
+        """Return how many more rows of each holder may be taken now; a holder that is left out has no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HolderJob(_Job):
-    """Works on the due rows of one holder (the row that `column` names), one after another in each task.
+    """A job whose tasks each work on due rows of one holder (the row that `column` names), one after another.
 
     `slots` returns how many tasks each of the given holders may have; a holder that it leaves out is skipped.
     The job may use at most `share` of the queue's slots.
@@ -125,10 +126,10 @@ class HolderJob(_Job):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchJob(_Job):
-    """Works on many rows in one transaction: `work` returns how many it did, 0 when none are left.
+    """A job that works on many rows in one transaction: `work` returns how many, or 0 if none are left.
 
-    It is queued while the statement `waits` finds a row (always, if it is empty), at most once in
-    `every_seconds`. One task of it runs at a time.
+    It is queued while the statement `waits` finds a row, or always if that is empty, at most once in
+    `every_seconds` and in one task at a time.
     """
 
     work: Callable[[], int]
@@ -137,7 +138,7 @@ class BatchJob(_Job):
 
     @property
     def subject(self) -> UUID:
-        """Return the id of its lease, which has no row of its own."""
+        """The id that its lease is stored under, because no row stands for the job."""
         return uuid5(NAMESPACE_OID, self.name)
 
 
@@ -163,7 +164,7 @@ def _import_job_modules() -> None:
 
 
 def release_claim(job: Job, subject: UUID, token: int) -> None:
-    """Return a claimed row to the queue and delete its lease."""
+    """Delete the lease of a claim; a `RowJob`'s row is due again at once."""
     work_leases.end(subject, token)
     if isinstance(job, RowJob):
         work_queue.give_back(job.model, subject, token)

@@ -1,4 +1,4 @@
-"""Middleware of every request: the request id, the pages' own middleware, and the answer to failures."""
+"""Gives every request an id, keeps the pages' middleware off the API, bounds bodies and answers failures."""
 
 from __future__ import annotations
 
@@ -44,21 +44,25 @@ _LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
 _READ_ONLY_SQLSTATE: Final = "25006"
 """PostgreSQL's SQLSTATE for a write in a read-only transaction."""
 _MAX_LOGGED_PATH: Final = 200
-"""How many characters of a path are logged; the query isn't logged."""
+"""Characters of a path that are logged; the query isn't logged."""
 
 
 def request_id() -> str:
-    """Return the id of the request or task that this thread works on; empty if there is none."""
+    """Return the id of the request or task that this thread works on, or an empty text if there is none."""
     return str(structlog.contextvars.get_contextvars().get("request_id") or "")
 
 
 class RequestIdMiddleware:
-    """Accepts a valid `X-Request-Id` or makes one, and puts it on every log line and on the response."""
+    """Accepts a valid `X-Request-Id` or makes one, and puts it on every log line and on the response.
+
+    It also logs the answers of the API.
+    """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request; after a refusal for its length (413) the rest of an API body is read."""
         client_id = request.META.get("HTTP_X_REQUEST_ID", "")
         chosen_id = client_id if _VALID_ID.fullmatch(client_id) else f"req_{uuid7().hex}"
         structlog.contextvars.clear_contextvars()
@@ -84,10 +88,10 @@ class RequestIdMiddleware:
 
 
 def _read_remaining_body(request: HttpRequest) -> None:
-    """Read the rest of a body that was refused by its length.
+    """Read the rest of a body that was refused because of its length.
 
-    If it is still being sent when the connection ends, a proxy answers its own 502 in place of our response.
-    A body that is announced as far too long isn't read.
+    If the body is still being sent when the connection ends, a proxy answers its own 502 in place of our response.
+    A body that is longer than `REFUSED_BODY_READ_BYTES`, or has no announced length, isn't read.
     """
     content_length = request.META.get("CONTENT_LENGTH") or ""
     if not content_length.isdecimal() or int(content_length) > limits.REFUSED_BODY_READ_BYTES:
@@ -98,13 +102,13 @@ def _read_remaining_body(request: HttpRequest) -> None:
 
 
 def _set_content_length(response: HttpResponseBase) -> None:
-    """Set the length, without which the server would send the response in chunks."""
+    """Set the length of a response that isn't streamed; without it the server would send chunks."""
     if isinstance(response, HttpResponse) and response.status_code not in _STATUSES_WITHOUT_BODY:
         response.headers.setdefault("Content-Length", str(len(response.content)))
 
 
 class LastResortMiddleware:
-    """Gives every error at the API's addresses the contract's form, also errors from outside our views."""
+    """Gives every error at the API's addresses the form of `docs/api`, also errors from outside our views."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -131,6 +135,7 @@ def pages_only(middleware: type[Any]) -> type[Any]:
     """Return the middleware without effect on the API, which needs no sessions, CSRF or messages."""
 
     class PagesOnly(middleware):  # type: ignore[misc]  # the parent is an argument
+        # The type of `get_response()` is unknown here, hence the annotated locals.
         def __call__(self, request: HttpRequest) -> HttpResponseBase:
             if is_api(request):
                 unchanged: HttpResponseBase = self.get_response(request)
@@ -138,6 +143,7 @@ def pages_only(middleware: type[Any]) -> type[Any]:
             response: HttpResponseBase = super().__call__(request)
             return response
 
+        # Django calls a `process_view` that exists, so it is defined only if the parent has one.
         if hasattr(middleware, "process_view"):
 
             def process_view(self, request: HttpRequest, *rest: Any) -> HttpResponseBase | None:
@@ -159,7 +165,7 @@ XFrameOptions = pages_only(XFrameOptionsMiddleware)
 
 
 def body_limit(max_bytes: int) -> Callable[[View], View]:
-    """Mark a view whose form may have `max_bytes` bytes with all files, rather than `RAW_BODY_BYTES`."""
+    """Mark a view whose form may have `max_bytes` bytes, with all files, instead of `RAW_BODY_BYTES`."""
 
     def mark(view: View) -> View:
         vars(view)["body_limit"] = max_bytes
@@ -171,7 +177,8 @@ def body_limit(max_bytes: int) -> Callable[[View], View]:
 class BodyLimit:
     """Refuses a page's body that is announced as too large (413) or not announced (411), before it is read.
 
-    The check of the CSRF token reads a form with all its files, whoever sent it.
+    Otherwise the check of the CSRF token would read a form with all its files, from any sender. A body beyond
+    `RAW_BODY_BYTES` is also refused (413) without a login.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -183,8 +190,10 @@ class BodyLimit:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], *_rest: Any
     ) -> HttpResponse | None:
+        """Return the refusal of a page's body, or `None` to let the view answer."""
         if is_api(request):
             return None
+        # Twenty digits are enough for every length; Python refuses to read very long numbers.
         length = request.META.get("CONTENT_LENGTH") or ""
         max_bytes = getattr(view, "body_limit", limits.RAW_BODY_BYTES)
         if length.isdecimal() and limits.RAW_BODY_BYTES < int(length[:20]) <= max_bytes:
@@ -205,7 +214,7 @@ class BodyLimit:
 class UnnamedFiles(FileUploadHandler):
     """Stores large files of a form on disk without a name, so that a killed process leaves nothing.
 
-    Django's own have names in the system's folder for temporary files, where nobody would look for leftovers.
+    Django's files have names in the system's folder for temporary files, where nobody would look for leftovers.
     """
 
     file: UploadedFile[Any]
@@ -241,7 +250,7 @@ def is_api(request: HttpRequest) -> bool:
 
 
 def _code_for(status: int) -> str:
-    """Return the error code of a status that Django itself answered."""
+    """Return the first error code of a status that Django itself answered, or a general one if it has none."""
     for code, error_code in errors.CODES.items():
         if error_code.status == status:
             return code
@@ -249,7 +258,7 @@ def _code_for(status: int) -> str:
 
 
 def _is_read_only(exception: Exception) -> bool:
-    """Return whether a standby or read-only database refused a write, for the driver an internal error."""
+    """Return whether a standby or read-only database refused a write, which is the driver's internal error."""
     return (
         isinstance(exception, InternalError)
         and getattr(exception.__cause__, "sqlstate", None) == _READ_ONLY_SQLSTATE
@@ -257,7 +266,7 @@ def _is_read_only(exception: Exception) -> bool:
 
 
 def exception_response(exception: Exception) -> HttpResponse:
-    """Return the API's answer to an exception that no view anticipated."""
+    """Return the API's answer to an exception, and log those of the database and unexpected ones."""
     if isinstance(exception, errors.AppError):
         return error_response(exception.code, exception.detail, headers=dict(exception.headers))
     if isinstance(exception, OperationalError | InterfaceError) or _is_read_only(exception):
@@ -274,7 +283,7 @@ def exception_response(exception: Exception) -> HttpResponse:
 def error_response(
     code: str, detail: tuple[errors.Detail, ...] = (), *, headers: dict[str, str] | None = None
 ) -> HttpResponse:
-    """Return the API's answer for an error code."""
+    """Return the API's answer for an error code; `unavailable` always has a `Retry-After`."""
     response = HttpResponse(
         json.dumps(errors.error_body(code, detail), ensure_ascii=False),
         status=errors.CODES[code].status,

@@ -1,4 +1,4 @@
-"""A cache on Redis that acts as if it were empty while Redis is unavailable, so that no page fails."""
+"""Caches on Redis, and acts as if the cache were empty while Redis is unavailable, so that no page fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 Answer = TypeVar("Answer")
 SKIPPED_SECONDS: Final = 5.0
-"""How long Redis isn't asked after a failure: a dead one must not cost every page a time-out."""
+"""The time for which Redis isn't asked after a failure, because a dead server must not cost every page a time-out."""
 
 
 class ResilientRedisCache(RedisCache):
@@ -25,7 +25,7 @@ class ResilientRedisCache(RedisCache):
     _skipped_until = 0.0
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Store the value if the key is new; True without Redis, so that the caller counts as the first."""
+        """Store the value if the key is new, and return whether it is; True while Redis is away, as for a new key."""
         return self._call(
             lambda: super(ResilientRedisCache, self).add(key, value, timeout, version), fallback=True
         )
@@ -42,6 +42,7 @@ class ResilientRedisCache(RedisCache):
         return self._call(lambda: super(ResilientRedisCache, self).delete(key, version), fallback=False)
 
     def _call(self, operation: Callable[[], Answer], *, fallback: Answer) -> Answer:
+        """Return the operation's result, or `fallback` if Redis fails or has failed lately."""
         if time.monotonic() < self._skipped_until:
             return fallback
         try:

@@ -1,4 +1,4 @@
-"""System checks for settings that contradict each other, each with what to do."""
+"""Checks that settings don't contradict each other, and says what to do if they do."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_CALL_SECONDS = 50
-"""Fetching a feed may take 20 s and reading it 30 more; a publishing call is ended after the same time."""
+"""The longest call of a task: 20 s to fetch a feed and 30 s to read it; a publishing call is ended then, too."""
 
 
 @register(Tags.security)
 def check_settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
-    """Return the contradictions as system check messages."""
+    """Return a system check message for each contradiction."""
     del app_configs
     messages: list[CheckMessage] = []
     if not settings.IS_DEVELOPMENT and settings.LEASE_SECONDS <= LONGEST_CALL_SECONDS:

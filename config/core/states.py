@@ -22,7 +22,7 @@ _tables: Final[dict[str, Mapping[str, frozenset[str]]]] = {}
 
 
 class MoveRefused(Conflict):
-    """Raised for a move that the table doesn't have; names the status and the allowed moves."""
+    """Raised for a move that the table doesn't have; its message names the status and the allowed moves."""
 
 
 class Overtaken(Conflict):
@@ -34,7 +34,7 @@ class Overtaken(Conflict):
 
 
 def refuse_other_version(version: int, expected: int | None) -> None:
-    """Raise `Overtaken` as a `version_conflict` if a row has changed since `expected` (None: any) was read."""
+    """Raise `Overtaken` as a `version_conflict` if `version` isn't the `expected` one; `None` accepts any."""
     if expected is not None and version != expected:
         changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
         raise Overtaken(changed, code="version_conflict")
@@ -56,7 +56,10 @@ def tables() -> Mapping[str, Mapping[str, frozenset[str]]]:
 
 
 def begin(instance: Model, status: str) -> None:
-    """Give a row that isn't stored yet another first status than its model's default."""
+    """Give a row that isn't stored yet another first status than its model's default.
+
+    Raises `RuntimeError` if the row is stored, or the table doesn't have the status.
+    """
     if not instance._state.adding or status not in table_of(instance):
         message = f"{instance._meta.label} can't begin as {status}."
         raise RuntimeError(message)
@@ -81,9 +84,10 @@ def refuse_unless_allowed(instance: Model, to: str) -> None:
 def move(instance: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
     """Write a status and `changes` in one statement, if the row still has the instance's status.
 
-    With `under_lease` the row must also still have the lease token that `instance` was claimed with. Raises
-    `MoveRefused` for a move that the table doesn't have, and `Overtaken` if the row has changed since. On
-    success the instance in memory is updated too. The `version` of a model that has one is incremented.
+    With `under_lease` the row must also still have the lease token of `instance`. The `version` of a model that
+    has one is incremented, and `updated_at` set, unless `changes` has them. The instance in memory gets the new
+    values too, except those that are expressions. Raises `MoveRefused` for a move that the table doesn't have,
+    and `Overtaken` if the row has another status or token by now.
     """
     refuse_unless_allowed(instance, to)
     write_as(instance, to, under_lease=under_lease, **changes)
@@ -95,7 +99,10 @@ def _field_names(model: type[Model]) -> frozenset[str]:
 
 
 def write_as(instance: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
-    """Write a status by compare-and-set without asking the table, for one that is derived rather than moved."""
+    """Do what `move` does without asking the table, for a status that is derived rather than moved.
+
+    Raises `Overtaken` if the row has another status, or with `under_lease` another token, by now.
+    """
     expected, values = _expected_and_new(instance, to, changes, under_lease=under_lease)
     incremented = _incremented_columns(type(instance), values)
     if not _update(type(instance), expected, values, incremented):
@@ -113,22 +120,23 @@ def write_as(instance: Model, to: str, *, under_lease: bool = False, **changes: 
 
 
 def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bool:
-    """Do `move(…, under_lease=True)` for several rows of one model, with plain values under the same names.
+    """Do `move` under the lease for several rows of one model, with plain values under the same names.
 
-    Returns False if one of them was overtaken: which one isn't known, and the caller must roll back. The
-    instances in memory stay as they were.
+    Returns False if any row was overtaken. Then the caller must roll back, because others may be written. The
+    instances in memory stay as they were. Raises `MoveRefused` if the table lacks one of the moves, `IndexError`
+    if `changes` is empty.
     """
     for instance, _ in changes:
         refuse_unless_allowed(instance, to)
     model = type(changes[0][0])
     updates = [_expected_and_new(instance, to, values, under_lease=True) for instance, values in changes]
-    return update_each(model, updates, raised=_incremented_columns(model, updates[0][1])) == len(updates)
+    return update_each(model, updates, incremented=_incremented_columns(model, updates[0][1])) == len(updates)
 
 
 def _expected_and_new(
     instance: Model, to: str, changes: Mapping[str, Any], *, under_lease: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the row must still be, and what is written."""
+    """Return the values that the row must still have, and the values to write."""
     expected: dict[str, Any] = {"pk": instance.pk, "status": instance.status}  # type: ignore[attr-defined]
     if under_lease:
         expected["lease_token"] = instance.lease_token  # type: ignore[attr-defined]
@@ -141,21 +149,21 @@ def _expected_and_new(
 def _update(
     model: type[Model], expected: Mapping[str, Any], values: Mapping[str, Any], incremented: Sequence[str]
 ) -> bool:
-    """Write the values if the row is as expected; return whether it was."""
+    """Write the values if the row has the expected ones, and return whether it had."""
     if not any(isinstance(value, Model) or hasattr(value, "resolve_expression") for value in values.values()):
         # Django builds such an update for longer than it takes to run: `benchmarks/generation.py`.
-        return bool(update_each(model, [(expected, values)], raised=incremented))
+        return bool(update_each(model, [(expected, values)], incremented=incremented))
     rows = model._base_manager.filter(**expected)  # noqa: SLF001  Django documents it
     return bool(rows.update(**values, **{name: F(name) + 1 for name in incremented}))
 
 
 def _incremented_columns(model: type[Model], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns that the write increments."""
+    """Return the columns that a write of `values` increments: `version`, or none."""
     return ("version",) if "version" in _field_names(model) and "version" not in values else ()
 
 
 def _update_instance(instance: Model, values: Mapping[str, Any], incremented: Sequence[str]) -> None:
-    """Set what was written on the instance in memory."""
+    """Set the written values on the instance in memory; those that are expressions aren't known."""
     for name in incremented:
         setattr(instance, name, getattr(instance, name) + 1)
     for name, value in values.items():

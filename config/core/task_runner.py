@@ -1,4 +1,4 @@
-"""Runs the task of each message from begin to end, and what each process does once a second."""
+"""Runs the task of each message, and the functions that each process calls once a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db import connection
 
 from config.core import counters, work_leases, work_queue
 from config.core.crash_points import crash_point
-from config.core.dispatcher import claim, one_at_a_time, wake_now
+from config.core.dispatcher import claim, claim_lock, wake_now
 from config.core.jobs import BatchJob, HolderJob, Job, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BATCH_SECONDS: Final = 20.0
-"""A batch task ends after this time, and another task goes on with the rest."""
+"""A batch task begins no further batch after this time, and another task goes on with the rest."""
 FAILED_REST_SECONDS: Final = 1.0
-"""How long a batch rests that failed, before it is queued again."""
+"""The pause of a batch job that failed, before it is queued again."""
 LOCK_PAUSE_SECONDS: Final = 0.02
-"""Pause between two batches on SQLite, so that whoever waits for the write lock gets it."""
+"""The pause between two batches on SQLite, so that threads that wait for the write lock get it."""
 _stopping: Final = threading.Event()
 _every_second: Final[list[Callable[[], None]]] = []
 
 
 def run(name: str, subject: UUID, token: int, holder: UUID | None = None) -> bool:
-    """Run the task of a message and return whether it ran.
+    """Run the task of a message and return True; errors of the job's own work are logged and count as run.
 
-    False if the message was stale, came a second time, or failed
-    outside of the job's own work, and if this process is stopping.
+    Returns False if the message was stale or came a second time, if an error came from outside of the job's own
+    work, or if this process is stopping.
     """
     job = jobs()[name]
     with (
@@ -57,7 +57,11 @@ def run(name: str, subject: UUID, token: int, holder: UUID | None = None) -> boo
 
 
 def _run_claimed(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
-    """Begin the lease, work, and end the lease; return False if the lease wasn't ours to begin."""
+    """Begin the lease, do the work, and end the lease.
+
+    Returns False if the lease was overtaken or begun before, or if this process is stopping, which releases the
+    claim. A row that was overtaken between lease and row is left out, and still counts as run.
+    """
     if _stopping.is_set():
         release_claim(job, subject, token)
         return False
@@ -77,9 +81,8 @@ def _run_claimed(job: Job, subject: UUID, token: int, holder: UUID | None) -> bo
             _run_timed(job, lambda: job.work(holder))
         else:
             # A batch that failed would find the same rows again, so it rests first.
-            rest_seconds = (
-                job.every_seconds if _run_timed(job, lambda: _work_batches(job)) else FAILED_REST_SECONDS
-            )
+            is_successful = _run_timed(job, lambda: _work_batches(job))
+            rest_seconds = job.every_seconds if is_successful else FAILED_REST_SECONDS
         crash_point("task.worked")
     finally:
         if rest_seconds:
@@ -92,9 +95,9 @@ def _run_claimed(job: Job, subject: UUID, token: int, holder: UUID | None) -> bo
 
 
 def work_row(job: RowJob, row: Any) -> None:
-    """Work one row that was begun. Whatever fails, the row is due again when its lease runs out.
+    """Run the job on one row that was begun, or give the row up after more than `max_attempts` tries.
 
-    After `max_attempts` tries the job gives the row up instead.
+    Nothing that the job raises gets out; the row is due again when its lease runs out.
     """
     with structlog.contextvars.bound_contextvars(
         workspace=str(row.workspace_id), request_id=getattr(row, "request_id", None)
@@ -108,7 +111,7 @@ def work_row(job: RowJob, row: Any) -> None:
 
 
 def _run_timed(job: Job, work: Callable[[], object], **log_fields: Any) -> bool:
-    """Do the work, count it and log it; return False if it failed. Nothing that it raises gets out."""
+    """Do the work, count it and log it; return False if it raised, which gets no further."""
     began_at, is_successful = time.monotonic(), False
     try:
         work()
@@ -125,7 +128,7 @@ def _run_timed(job: Job, work: Callable[[], object], **log_fields: Any) -> bool:
 
 
 def _work_batches(job: BatchJob) -> None:
-    """Work batches until nothing is left, the time is up, or this process stops."""
+    """Run batches until none is left, `BATCH_SECONDS` are over, or this process stops."""
     deadline = time.monotonic() + BATCH_SECONDS
     while job.work():
         if time.monotonic() > deadline or _stopping.is_set():
@@ -137,16 +140,16 @@ def _work_batches(job: BatchJob) -> None:
 
 
 def stop() -> None:
-    """Begin no more tasks in this process; messages that still come for it are given back."""
+    """Have this process begin no more tasks; the claims of messages that still come are released."""
     _stopping.set()
 
 
 def start() -> None:
-    """Begin tasks, at a worker's start before it forks, or again after an earlier `stop()` in this process."""
+    """Have this process begin tasks: at a worker's start before it forks, or again after `stop()`."""
     _stopping.clear()
     # The modules stay as long as the process. Collections that walked them each time would stop all threads
-    # for a third of a second, and in forked children would copy the pages that they share.
-    # Once: a worker that is embedded may be started again, beside requests.
+    # for a third of a second, and in forked children would copy the pages that they share. They are frozen only
+    # once, because an embedded worker may be started again while requests are served.
     if not gc.get_freeze_count():
         gc.collect()
         gc.freeze()
@@ -158,15 +161,19 @@ def is_stopping() -> bool:
 
 
 _did_at: Final = {"at": 0.0}
+"""The time of the last calls by `do_every_second()`, in seconds of the monotonic clock."""
 
 
 def every_second(act: Callable[[], None]) -> None:
-    """Have each process, of workers and of the web, call `act` about once a second; what it raises is logged."""
+    """Have each process, of workers and of the web, call `act` about once a second; its errors are logged."""
     _every_second.append(act)
 
 
 def do_every_second() -> None:
-    """Call the registered functions if a second has passed; called after each task and request, and by the heartbeat."""
+    """Call the functions of `every_second()` if a second has passed since the last call.
+
+    It runs after each task and request, and in the heartbeat.
+    """
     if time.monotonic() - _did_at["at"] < 1.0:
         return
     _did_at["at"] = time.monotonic()
@@ -178,6 +185,7 @@ def do_every_second() -> None:
             log.warning("not_done", act=getattr(act, "__qualname__", repr(act)), error=str(error))
 
 
+# A forked child calls them at its first chance, whenever its parent last did.
 os.register_at_fork(after_in_child=lambda: _did_at.update(at=0.0))
 
 
@@ -186,11 +194,11 @@ _SLOTS_WITHOUT_WORKERS: Final = 40
 
 
 def work_all_due(*names: str, rounds: int = 50) -> int:
-    """Work everything that is due, in this thread, until nothing is; for tests and commands.
+    """Run all due work, or that of the named jobs, in this thread until none is left; for tests and commands.
 
-    A batch that has its own pace is worked only if it is named. If rows go from one job to another, naming one of
-    these jobs works them all. Returns how much was worked; raises `RuntimeError` if rows are still due after
-    `rounds`.
+    A batch job without `waits` runs only if it is named. Naming a job with `where` runs all jobs of its table,
+    because rows go from one of them to another. Returns how many tasks and batch rows were done. Raises
+    `RuntimeError` if work is still due after `rounds`.
     """
     total = 0
     job_names = list(names) or [
@@ -212,14 +220,14 @@ def work_all_due(*names: str, rounds: int = 50) -> int:
 
 
 def _work_all_of_job(job: Job) -> int:
-    """Work what is due of one job, and return how much that was."""
+    """Run the due work of one job, and return how many tasks ran, or how many rows its batches did."""
     worked = 0
     if isinstance(job, BatchJob):
         while batch_count := job.work():
             worked += batch_count
         return worked
     while True:
-        with one_at_a_time:
+        with claim_lock:
             tasks = claim(job, _SLOTS_WITHOUT_WORKERS)
         if not tasks:
             return worked

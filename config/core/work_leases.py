@@ -1,8 +1,8 @@
-"""Leases: which work is queued or running in all processes, and how many slots the living workers have.
+"""Stores which work is queued or running in all processes (leases), and the slots of the living workers.
 
-A lease begins when the dispatcher queues a message and ends with the task. It counts against
-the slots of its queue, its workspace and its endpoint. The due row itself carries what
-protects it (`wake_at`, `lease_token`), so losing a lease makes nothing but a count wrong.
+A lease begins when the dispatcher queues a message and ends with the task. It counts against the slots of its
+queue, its workspace and its endpoint. The due row itself carries what protects it (`wake_at`, `lease_token`),
+so a lost lease makes nothing but a count wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import connection
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 QUEUED: Final = timedelta(seconds=10)
-"""How long a message may be under way; after that its row is queued again, and it is ignored."""
+"""The time for which a message may be under way; then it is ignored, and its row is queued again."""
 SEEN_EVERY_SECONDS: Final = 5.0
-"""How often a worker writes that it lives."""
+"""The time between two writes by which a worker shows that it lives."""
 ALIVE: Final = timedelta(seconds=15)
-"""A worker that wasn't seen for this long counts as dead: neither its slots nor its running tasks count."""
+"""A worker that wrote nothing for this long counts as dead: neither its slots nor its running tasks count."""
 FORGOTTEN: Final = timedelta(minutes=5)
-"""After this time the rows of dead workers, and leases that ran out, are deleted."""
+"""The time after which the rows of dead workers, and leases that ran out, are deleted."""
 
 _ADVISORY_LOCK_KEY: Final = 4_611_686_018_427_387_905
 """Key of PostgreSQL's advisory lock, so that only one dispatcher at a time counts and claims."""
@@ -50,28 +50,37 @@ class QueuedTask:
 
 @dataclass
 class QueueLoad:
-    """How many tasks are queued and running now."""
+    """The numbers of tasks that are queued and running now."""
 
     queues: Counter[str] = field(default_factory=Counter)
+    """Tasks by queue."""
     jobs: Counter[str] = field(default_factory=Counter)
+    """Tasks by job."""
     owners: Counter[tuple[str, UUID]] = field(default_factory=Counter)
     """Tasks by job and workspace."""
     holders: Counter[UUID] = field(default_factory=Counter)
+    """Tasks by holder."""
     queued: Counter[UUID] = field(default_factory=Counter)
     """Tasks by holder that haven't begun yet."""
 
 
-def lock() -> None:
-    """Keep other processes from counting and claiming until the transaction ends.
+class BatchLease(NamedTuple):
+    """The newest lease of a batch job."""
 
-    SQLite needs no lock: there is only one process.
-    """
+    token: int
+    is_busy: bool
+    """True while the job is queued, running in a living worker, or resting."""
+
+
+def lock() -> None:
+    """Keep other processes from counting and claiming until the transaction ends."""
+    # With SQLite there is only one process.
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADVISORY_LOCK_KEY])
 
 
-def current_load(now: datetime) -> QueueLoad:
+def read_load(now: datetime) -> QueueLoad:
     """Return how many tasks are queued, or running in living workers."""
     sql = """SELECT lease.queue, lease.job, lease.owner, lease.holder, lease.state, count(*)
              FROM lease LEFT JOIN worker ON worker.id = lease.worker
@@ -94,7 +103,7 @@ def current_load(now: datetime) -> QueueLoad:
 
 
 def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) -> None:
-    """Record what is about to be queued. An older lease of the same subject was overtaken and is replaced."""
+    """Record the tasks that are about to be queued; an older lease of the same subject is replaced."""
     rows = ", ".join(["(%s, %s, %s, %s, 'queued', %s, %s, NULL, %s, NULL, %s)"] * len(leases))
     sql = f"""INSERT INTO lease
                 (subject, job, queue, token, state, owner, holder, worker, queued_at, began_at, until)
@@ -103,22 +112,16 @@ def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) ->
                 token = excluded.token, state = 'queued', worker = NULL, queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
     parameters: list[Any] = []
     for task in leases:
-        parameters += [
-            adapt_id(task.subject),
-            job,
-            queue,
-            task.token,
-            adapt_id(task.owner),
-            adapt_id(task.holder),
-        ]
+        parameters += [adapt_id(task.subject), job, queue, task.token]
+        parameters += [adapt_id(task.owner), adapt_id(task.holder)]
         parameters += [adapt_datetime(now), adapt_datetime(now + QUEUED)]
     _execute(sql, parameters)
 
 
 def begin(subject: UUID, token: int, *, now: datetime) -> bool:
-    """Mark the lease as running, so that its message is used up.
+    """Mark the lease as running, so that its message is used up, and return True.
 
-    False if the message comes a second time or too late, or if the row was queued again since.
+    Returns False if the message comes a second time or too late, or if the subject was queued again since.
     """
     sql = f"""UPDATE lease SET state = 'running', worker = %s, began_at = %s
               WHERE subject = %s AND token = %s AND state = 'queued' {MAY_BE_LOST}"""  # noqa: S608
@@ -132,9 +135,10 @@ def end(subject: UUID, token: int) -> None:
 
 
 def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
-    """End leases that this worker is recorded to run and doesn't, because a process of its pool was killed.
+    """End the leases of this worker's tasks that don't run any more, because a process of its pool was killed.
 
-    `known` has subject and token of what it does run. The slots of the others are free again.
+    `known` has the subject and the token of each task that does run. A task that began less than `QUEUED` ago
+    isn't ended. The slots of the others are free again.
     """
     sql = "SELECT subject, token FROM lease WHERE worker = %s AND state = 'running' AND began_at < %s"
     with connection.cursor() as cursor:
@@ -153,8 +157,8 @@ def end_until(subject: UUID, token: int, until: datetime) -> None:
     _execute(sql, [adapt_datetime(until), adapt_id(subject), token])
 
 
-def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tuple[int, bool]]:
-    """Return the newest token of each batch job, and whether it is queued, running or resting now."""
+def read_batch_leases(subjects: Collection[UUID], now: datetime) -> dict[UUID, BatchLease]:
+    """Return the newest lease of each batch job; a job without one is left out."""
     placeholders = ", ".join(["%s"] * len(subjects))
     sql = f"""SELECT lease.subject, lease.token,
                      (lease.state IN ('queued', 'resting') AND lease.until > %s)
@@ -162,7 +166,10 @@ def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tupl
               FROM lease LEFT JOIN worker ON worker.id = lease.worker WHERE lease.subject IN ({placeholders})"""  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(sql, [adapt_datetime(now), adapt_datetime(now - ALIVE), *map(adapt_id, subjects)])
-        return {as_uuid(subject): (token, bool(is_busy)) for subject, token, is_busy in cursor.fetchall()}
+        return {
+            as_uuid(subject): BatchLease(token, is_busy=bool(is_busy))
+            for subject, token, is_busy in cursor.fetchall()
+        }
 
 
 # --- Workers ---------------------------------------------------------------------------------------------------------
@@ -179,24 +186,14 @@ def worker_id() -> UUID:
 
 
 def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: int = 0) -> None:
-    """Record that this worker lives, with its slots, and remove what dead workers left."""
+    """Record that this worker lives, with its slots, and delete rows and leases that dead workers left."""
     now = work_queue.database_now()
     sql = f"""INSERT INTO worker (id, name, slots, connections, started_at, seen_at)
               VALUES (%s, %s, %s, %s, %s, %s)
               ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots
               {MAY_BE_LOST}"""  # noqa: S608
-    slots_as_json = json.dumps(dict(slots_by_queue))
-    _execute(
-        sql,
-        [
-            adapt_id(worker_id()),
-            name[:255],
-            slots_as_json,
-            connections,
-            adapt_datetime(now),
-            adapt_datetime(now),
-        ],
-    )
+    slots_as_json, moment = json.dumps(dict(slots_by_queue)), adapt_datetime(now)
+    _execute(sql, [adapt_id(worker_id()), name[:255], slots_as_json, connections, moment, moment])
     deadline = adapt_datetime(now - FORGOTTEN)
     _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [deadline])  # noqa: S608
     _execute(
@@ -208,11 +205,11 @@ def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: in
 
 
 def end_worker() -> None:
-    """Remove this worker's row, so that its slots are gone at once."""
+    """Delete this worker's row, so that its slots and running tasks don't count from now on."""
     _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [adapt_id(worker_id())])  # noqa: S608
 
 
-def slots(now: datetime) -> Counter[str]:
+def count_slots(now: datetime) -> Counter[str]:
     """Return the slots of all living workers together, by queue."""
     total: Counter[str] = Counter()
     with connection.cursor() as cursor:
@@ -223,14 +220,14 @@ def slots(now: datetime) -> Counter[str]:
 
 
 def _execute(sql: str, parameters: Sequence[Any]) -> int:
-    """Return how many rows the statement changed."""
+    """Run the statement and return how many rows it changed."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
 
 
 def _execute_keyed(sql: str, parameters: Sequence[Any]) -> int:
-    """Return how many rows the statement changed, for a statement that names one row."""
+    """Run a statement that names one row, and return how many rows it changed."""
     with keyed_cursor(connection) as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)

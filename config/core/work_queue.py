@@ -1,4 +1,6 @@
-"""Claims due rows and begins their tasks; a row has a promise (`due_at`), a next turn (`wake_at`), a token.
+"""Claims due rows and begins their tasks.
+
+A row has a promise (`due_at`), the time at which it is next claimed (`wake_at`), and a token.
 
 The row is the queue; a message only names a row and the token of its claim. A claim takes rows by `wake_at`,
 sets `wake_at` a few seconds ahead and raises the token. The task begins the row under that token, which sets
@@ -14,7 +16,6 @@ import json
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -47,7 +48,7 @@ class DueModel(models.Model):
 
     everywhere: ClassVar[models.Manager[Any]]
     begins_with: ClassVar[tuple[str, ...]] = ()
-    """Related rows that its task reads in the same query, by name; none means none, not all as in Django."""
+    """The related rows that a task reads together with its row; an empty tuple means none, unlike in Django."""
 
     class Meta:
         abstract = True
@@ -57,22 +58,22 @@ class DueModel(models.Model):
         return type(self).everywhere.filter(pk=self.pk, lease_token=self.lease_token)
 
     def sleep_until(self, wake_at: datetime | None, **changes: Any) -> bool:
-        """Give the row back until `wake_at`; False, and nothing written, if the lease isn't ours any more."""
+        """Give the row back until `wake_at` with `changes`; return False, writing nothing, if the lease was lost."""
         is_held = bool(self.under_lease().update(wake_at=wake_at, **changes))
         if not is_held:
             counters.note_lost_lease()
         return is_held
 
     def renew_lease(self, lease: timedelta) -> bool:
-        """Renew the lease before a call that may take long; False if it isn't ours any more."""
+        """Renew the lease before a call that may take long; return False if it was lost."""
         return self.sleep_until(database_now() + lease)
 
 
 def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[models.Index]:
-    """Return the two indexes that `claim()` reads: whether anything is due, and of which workspace.
+    """Return the two indexes that tell whether any row is due, and which rows `claim()` takes.
 
-    `group` names the column of a model that is claimed in other groups; `of` is the column that tells jobs
-    apart, for a model whose rows are of several jobs.
+    `group` is the relation whose rows share the claims: the workspace, or a holder. `of` is the column that
+    tells jobs apart, for a model whose rows belong to several jobs.
     """
     waiting = models.Q(wake_at__isnull=False)
     job = [of] if of else []
@@ -87,7 +88,7 @@ def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[
 
 
 def overtake() -> dict[str, Any]:
-    """Return what each write of a person to a due row has to set: it ends the lease of a running task."""
+    """Return the changes for each write of a person to a due row: they end its lease and reset its tries."""
     return {"lease_token": F("lease_token") + 1, "attempts": 0}
 
 
@@ -99,8 +100,8 @@ def database_now() -> datetime:
 
 
 Row = TypeVar("Row", bound=DueModel)
-Turns: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, datetime]]]"
-"""Returns what each workspace had lately and since when it waits; the least, then the longest, is first."""
+ReadShares: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, datetime]]]"
+"""Returns how many rows each workspace had lately, and since when it waits: first the fewest, then the longest."""
 
 
 @dataclass(frozen=True)
@@ -121,21 +122,24 @@ def claim(
     now: datetime | None = None,
     busy: Mapping[UUID, int] | None = None,
     where: Mapping[str, str] | None = None,
-    turns: Turns | None = None,
+    read_shares: ReadShares | None = None,
 ) -> list[ClaimedRow]:
-    """Claim up to `limit` due rows, up to `per_workspace` of one workspace; none is due again for `lease`.
+    """Claim up to `limit` due rows, which aren't due again for `lease`, and return them in order of `due_at`.
 
-    `busy` counts what is queued and running of each workspace. The one with the least comes first, in random
-    order among equals, so that many busy ones can't starve a quiet one. `where` has columns and their values,
-    for a table whose rows are of several jobs. No row is claimed twice, however many processes claim at once.
-    The try isn't counted here, but by `begin()`.
+    `busy` counts the queued and running tasks of each workspace, which with the claimed rows has at most
+    `per_workspace`. The workspace with the fewest comes first, in random order among equals, so that many busy
+    ones can't starve a quiet one; `read_shares` adds the rows that each had lately. `where` has columns and their
+    values, for a table whose rows belong to several jobs. No row is claimed twice, however many processes claim
+    at once. The try isn't counted here, but by `begin()`.
     """
     now = now or database_now()
     table = model._meta.db_table
     if limit < 1:
         return []
-    waiting = holders_of_due_rows(table, "workspace_id", now, where)
-    recent_shares = turns([as_uuid(raw) for raw in waiting]) if turns is not None and len(waiting) > 1 else {}
+    waiting = find_holders_of_due_rows(table, "workspace_id", now, where)
+    recent_shares: Mapping[UUID, tuple[int, datetime]] = {}
+    if read_shares is not None and len(waiting) > 1:
+        recent_shares = read_shares([as_uuid(raw) for raw in waiting])
     shares = _deal_shares(waiting, limit, per_workspace, busy or {}, recent_shares)
     if not shares:
         return []
@@ -154,7 +158,7 @@ def claim(
 
 
 def _conditions_sql(where: Mapping[str, str] | None) -> str:
-    """Return conditions as SQL without parameters, for the planner to see the index. All is our own code."""
+    """Return conditions with literal values, which are our code's, so that the planner can use the job's index."""
     return "".join(f" AND {column} = '{value}'" for column, value in (where or {}).items())
 
 
@@ -172,7 +176,10 @@ def begin(
     now: datetime | None = None,
     read: Prepared[Row] | None = None,
 ) -> Row | None:
-    """Begin the row claimed under `token` for one `lease` and return it, by `read`; `None` if overtaken."""
+    """Begin the row that was claimed under `token`: count the try and set `wake_at` one `lease` ahead.
+
+    Returns the row, loaded by `read`, or `None` if it was overtaken or deleted.
+    """
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s, attempts = attempts + 1
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with keyed_cursor(connection) as cursor:
@@ -186,7 +193,7 @@ def begin(
 
 
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
-    """Claim and begin the earliest due rows whose `column` is `holder`, and return them."""
+    """Claim and begin up to `limit` of the earliest due rows whose `column` is `holder`, and return them."""
     now = database_now()
     sql, parameters = _take_statement(
         model._meta.db_table, column, {adapt_id(holder): limit}, now, now + lease, begins=True
@@ -198,7 +205,7 @@ def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: time
 
 
 def give_back(model: type[DueModel], pk: UUID, token: int) -> None:
-    """Make a claimed row due again at once, because its message couldn't be sent."""
+    """Make a claimed row due again at once; a row that was overtaken since stays as it is."""
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with connection.cursor() as cursor:
@@ -216,12 +223,12 @@ def lock_holder(table: str, holder: UUID) -> None:
 
 
 def count_due(
-    table: str, column: str, holders: Collection[Any], now: datetime, *, most: int
+    table: str, column: str, holders: Collection[Any], now: datetime, *, max_count: int
 ) -> Counter[UUID]:
-    """Return how many rows of each holder are due, counted up to `most`."""
+    """Return how many rows of each holder are due, counted up to `max_count`."""
     # BETWEEN and the order, so that the planner takes the index of both columns.
     due = f"""SELECT 1 FROM {table} WHERE {column} BETWEEN asked.holder AND asked.holder AND wake_at <= %s
-              ORDER BY {column}, wake_at LIMIT {most:d}"""  # noqa: S608
+              ORDER BY {column}, wake_at LIMIT {max_count:d}"""  # noqa: S608
     ids: Any = list(holders)
     if connection.vendor == "postgresql":
         holders_sql = "unnest(%s::uuid[]) AS asked(holder)"
@@ -235,14 +242,14 @@ def count_due(
         return Counter({as_uuid(holder): count for holder, count in cursor.fetchall()})
 
 
-def names_with_work(
+def find_names_with_work(
     tables: Mapping[str, tuple[str, Mapping[str, str]]], waits: Mapping[str, str]
 ) -> set[str]:
     """Return the names of `tables` with a due row, and the names of `waits` whose statement finds a row.
 
     Each table comes with the column values that narrow its rows.
     """
-    # In a subquery of its own each probe keeps its order, and so its index.
+    # Each probe is a subquery, so that it keeps its order, and with the order its index.
     rows = [f"SELECT '{name}' FROM (SELECT 1 FROM {table} WHERE wake_at <= %s{_conditions_sql(where)} ORDER BY wake_at LIMIT 1) one"  # noqa: S608
             for name, (table, where) in tables.items()]  # fmt: skip
     others = [f"SELECT '{name}' FROM ({statement} LIMIT 1) one" for name, statement in waits.items()]  # noqa: S608
@@ -253,10 +260,10 @@ def names_with_work(
         return {name for (name,) in cursor.fetchall()}
 
 
-def holders_of_due_rows(
+def find_holders_of_due_rows(
     table: str, column: str, now: datetime, where: Mapping[str, str] | None = None
 ) -> list[Any]:
-    """Return holders with due rows, skipping along the index however many rows each has waiting."""
+    """Return the holders with due rows; the cost grows with the holders that have waiting rows, not with the rows."""
     narrowing = _conditions_sql(where)
     if connection.vendor == "postgresql":
         # Ordered by both columns, which only the claim's own index can give: by the first alone the planner
@@ -321,23 +328,25 @@ def _deal_shares(
     return dict(shares)
 
 
-def deal_places(
+def deal_slots(
     free: Mapping[UUID, tuple[UUID, int]], *, limit: int, per_workspace: int, busy: Mapping[UUID, int]
 ) -> list[UUID]:
-    """Return the holders that get a place, one entry a place; workspaces take turns, holders at random.
+    """Return the holders that get a slot, one entry for each slot, at most `limit`.
 
-    `free` has the workspace of each holder, and how many free places the holder has.
+    The workspaces alternate, and a workspace's slots go to its holders at random. `free` has the workspace of
+    each holder, and how many free slots the holder has; `busy` has the tasks of each workspace, which count
+    against `per_workspace`.
     """
     tickets: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for holder, (workspace_id, count) in free.items():
         tickets[workspace_id] += [holder] * count
-    dealt_places = []
-    for workspace_id, places in tickets.items():
-        random.shuffle(places)
-        dealt_places.append(places[: max(0, per_workspace - busy.get(workspace_id, 0))])
-    random.shuffle(dealt_places)
-    rounds = max((len(places) for places in dealt_places), default=0)
-    return [places[turn] for turn in range(rounds) for places in dealt_places if turn < len(places)][:limit]
+    shares = []
+    for workspace_id, holders in tickets.items():
+        random.shuffle(holders)
+        shares.append(holders[: max(0, per_workspace - busy.get(workspace_id, 0))])
+    random.shuffle(shares)
+    rounds = max((len(holders) for holders in shares), default=0)
+    return [holders[index] for index in range(rounds) for holders in shares if index < len(holders)][:limit]
 
 
 def _take_statement(
@@ -350,7 +359,7 @@ def _take_statement(
     begins: bool,
     where: Mapping[str, str] | None = None,
 ) -> tuple[str, list[Any]]:
-    """Return statement and parameters that claim the earliest rows of each holder; RETURNING is left out."""
+    """Return the statement, without RETURNING, and the parameters that claim each holder's share of rows."""
     parameters: list[Any] = [adapt_datetime(until)]
     narrowing = _conditions_sql(where)
     if connection.vendor == "postgresql":

@@ -1,1 +1,1 @@
-"""Sample data of a development instance: four weeks of an invented town's newsroom."""
+"""Creates sample data in a development instance: four weeks of an invented town's newsroom."""

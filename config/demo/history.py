@@ -1,7 +1,7 @@
-"""Fills the Demo workspace with sample data: four weeks, simulated day by day by users' own functions.
+"""Fills the Demo workspace with four weeks of sample data, by the functions that users' requests call.
 
-The clock is set (`config.core.clock`), nothing leaves the process, and every step first checks what exists:
-if the process is killed in between, the next run goes on.
+The clock is set (`config.core.clock`), and nothing leaves the process. Every step first checks what exists, so
+that the next run continues if the process is killed.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ if TYPE_CHECKING:
 
 ACTOR: Final = "manage.py demo"
 DAYS: Final = 28
+"""The days of the history up to now."""
 WORKSPACE_AGE: Final = timedelta(days=DAYS, hours=12)
-"""The age of the workspace."""
+"""The age of the workspace, a little more than that of its history."""
 UPCOMING_STORIES: Final = 6
-"""How many stories have publications still to come, on as many days."""
+"""The number of stories, the last ones, with publications that are still to come."""
 SOURCE: Final = "Town newsroom"
 CHANNEL: Final = "Brentwick channel"
 SERIES: Final = "The week in Brentwick"
 EVERGREEN_STORY: Final = 2
-"""The number of the story whose post recurs."""
+"""The index in `STORIES` of the story whose post recurs."""
 REFUSING_CHANNEL: Final = "Stubborn channel"
 SILENT_CHANNEL: Final = "Silent channel"
 MANUAL_CHANNEL: Final = "Village notice board"
@@ -67,14 +68,14 @@ _OUTLETS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         {"place": "Notice board", "instructions": "Print it and pin it beside the door of the library."},
     ),
 }
-"""The outlets' platforms and settings: simulated ones, with how each answers, and one where a person posts."""
+"""The outlets' platforms and settings: simulated ones, with how each answers, and one for which a person posts."""
 EDITOR: Final = "edda@demo.example"
 _PEOPLE: Final = (
     ("Edda Quinn", EDITOR, Membership.Role.EDITOR),
     ("Vito Lang", "vito@demo.example", Membership.Role.VIEWER),
 )
 _FURTHER_OUTPUTS: Final = ("Newsletter Issue", "Quote Graphic", "Blog Article", "Thread", "Carousel")
-"""The engine outputs made from the stories in turn, beside a Short Post."""
+"""The engine outputs that the stories have in turn, in addition to a Short Post."""
 _OUTPUTS_TO_REVIEW: Final = (
     "Short Post",
     "Thread",
@@ -94,15 +95,15 @@ _JOBS: Final = (
 
 
 def begin(workspace: Workspace) -> None:
-    """Mark the workspace as being filled, in the transaction that creates it; `fill` does the rest."""
+    """Mark the workspace as being filled, in the transaction that creates it; `fill` then fills it."""
     workspace.samples = Workspace.Samples.FILLING
     workspace.save(update_fields=["samples"])
 
 
 def fill(workspace: Workspace, *, webhook_url: str) -> None:
-    """Create everything up to now and what is scheduled for the week ahead.
+    """Create the history up to now and the publications of the week ahead, leaving rows that exist as they are.
 
-    What exists already is left alone.
+    It ends early if somebody removes the sample data meanwhile.
     """
     now = utc_now()
     start = (now - timedelta(days=DAYS)).replace(hour=8, minute=30, second=0, microsecond=0)
@@ -154,7 +155,7 @@ def _create_base(workspace: Workspace) -> None:
 
 
 def _create_recurring(workspace: Workspace, url: str) -> None:
-    """Create a weekly digest, a recurring item, and a webhook endpoint whose log is still empty."""
+    """Create a weekly digest, a recurring item, and a webhook endpoint without deliveries."""
     with samples.fill_samples(workspace):
         items = GeneratedItem.objects.of(workspace).filter(deleted_at=None, engine_output="Short Post")
         evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN_STORY].slug).first()
@@ -175,7 +176,7 @@ def _mark_sample(row: Any) -> None:
 
 
 def _create_member(workspace: Workspace, name: str, email: str, role: str) -> None:
-    """Add a member as whom nobody can log in: they have no password."""
+    """Add a member who has no password, so that nobody can log in as them."""
     user = User.objects.filter(email=email).first()
     if user is None:
         user = User(email=email, name=name)
@@ -197,7 +198,10 @@ def _source(workspace: Workspace) -> Source | None:
 def _publish_story(
     workspace: Workspace, story: DemoStory, number: int, start: datetime, now: datetime
 ) -> None:
-    """Push a story, publish its items within two days, and measure them up to now."""
+    """Push a story, publish its items within two days, and measure them up to now.
+
+    The story's number spreads times, formats and outlets by modulo, so that the days differ.
+    """
     pushed_at = start + timedelta(days=number * (DAYS - 1) // (len(STORIES) - 1), minutes=47 * number % 200)
     is_late = len(STORIES) - number <= UPCOMING_STORIES
     outputs = [
@@ -207,7 +211,7 @@ def _publish_story(
     with clock.frozen_at(pushed_at):
         items = _generate_items(workspace, story, ["Short Post", *outputs])
     for item in items[2:]:
-        # The first story has one too, which still waits when its source changes.
+        # The first story has such an item too, which still waits when its source changes.
         day = now.replace(hour=9, minute=15 * (number % 4), second=0, microsecond=0)
         with clock.frozen_at(now - timedelta(hours=1)):
             _publish(workspace, item, CHANNEL, at=day + timedelta(days=1 + number % (UPCOMING_STORIES + 1)))
@@ -220,7 +224,7 @@ def _publish_story(
 
 
 def _generate_items(workspace: Workspace, story: DemoStory, engines: list[str]) -> list[GeneratedItem]:
-    """Return the story's items; they are generated now if they don't exist."""
+    """Return the story's items, after generating them if they don't exist."""
     with samples.fill_samples(workspace):
         raw = RawItem.objects.of(workspace).filter(external_id=story.slug, source=_source(workspace)).first()
         if raw is None:
@@ -230,6 +234,7 @@ def _generate_items(workspace: Workspace, story: DemoStory, engines: list[str]) 
 
 
 def _push(workspace: Workspace, slug: str, title: str, body: str, engines: list[str] | None) -> RawItem:
+    """Push a text to the sample source. Raises `samples.Stopped` if the source was removed."""
     content = raw_content.RawContent(
         external_id=slug,
         url=f"https://brentwick.example/{slug}",
@@ -248,7 +253,11 @@ def _push(workspace: Workspace, slug: str, title: str, body: str, engines: list[
 
 
 def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: datetime | None) -> None:
-    """Approve an item and publish it once; an empty `channel` means the workspace's own feed."""
+    """Approve an item and publish it once, or at `at`; an empty `channel` means the workspace's own feed.
+
+    An item that isn't ready, or has a publication, stays as it is. Raises `samples.Stopped` if there is no such
+    outlet.
+    """
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     if row.status != GeneratedItemStatus.READY or Publication.everywhere.filter(item=row).exists():
         return
@@ -268,18 +277,18 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
 
 
 def _create_mishaps(workspace: Workspace, now: datetime) -> None:
-    """Create posts that are refused, of unknown outcome or manual, and an item whose source changed."""
+    """Create publications that are refused, of unknown outcome or manual, and an item whose source changed."""
     for number, channel in enumerate((REFUSING_CHANNEL, SILENT_CHANNEL, MANUAL_CHANNEL)):
         with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
             for item in _generate_items(workspace, MISHAPS[number], ["Short Post"]):
                 _publish(workspace, item, channel, at=None)
     with clock.frozen_at(now - timedelta(minutes=20)), samples.fill_samples(workspace):
-        # Its published items are flagged, those still waiting are put on hold.
+        # The first story's published items are flagged, and those that still wait are put on hold.
         _push(workspace, STORIES[0].slug, STORIES[0].title, CHANGED_FERRY_LINE, None)
 
 
 def _create_items_to_review(workspace: Workspace) -> None:
-    """Push stories whose items, of all five buckets, the service makes while one watches."""
+    """Push stories whose items, of all five buckets, the service generates after its start."""
     for story in TO_REVIEW:
         with samples.fill_samples(workspace):
             if not RawItem.objects.of(workspace).filter(external_id=story.slug).exists():

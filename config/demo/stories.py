@@ -1,4 +1,4 @@
-"""The stories of the sample newsroom, in an invented harbour town. Nobody in it exists."""
+"""Holds the stories of the sample newsroom, in a harbour town whose places and people are invented."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple
 
 
 class DemoStory(NamedTuple):
+    """A story that is pushed to the sample source; `slug` is its external id and the end of its address."""
+
     slug: str
     title: str
     body: str
@@ -41,6 +43,7 @@ PERSONAS: Final[tuple[dict[str, Any], ...]] = (
         "brand": {"primary": "#0b3954", "accent": "#ff6663"},
     },
 )
+"""The personas of the workspace, as their form's fields; the first one is the source's."""
 TOPICS: Final[tuple[dict[str, Any], ...]] = (
     {
         "title": "What the harbour smells of",
@@ -65,6 +68,7 @@ TOPICS: Final[tuple[dict[str, Any], ...]] = (
     },
     {"title": "Storm stories", "notes": "Fishermen tell of the storm of 1987 every January in the net loft."},
 )
+"""The topics of the workspace, as their form's fields."""
 STORIES: Final = (
     DemoStory(
         "ferry-line",
@@ -219,7 +223,7 @@ STORIES: Final = (
         "A camera shows the nest in the window of the tourist office. On the first evening 200 people stood in the street.",
     ),
 )
-"""The stories of the four weeks, in order; their items are published, and measured up to now."""
+"""The stories of the four weeks in the order of time, whose items are published and measured up to now."""
 TO_REVIEW: Final = (
     DemoStory(
         "tram-depot",
@@ -248,7 +252,7 @@ TO_REVIEW: Final = (
         "week what the mussels have done.",
     ),
 )
-"""The stories pushed last, whose items wait for a person's approval."""
+"""The stories that are pushed last, whose items wait for a person's approval."""
 MISHAPS: Final = (
     DemoStory(
         "snow-plough",
@@ -269,7 +273,7 @@ MISHAPS: Final = (
         "bring their own tools, and a repair costs nothing but the spare part. The first evening begins at seven.",
     ),
 )
-"""Stories of failing posts: the first is refused, the second of unknown outcome, the third to be posted by hand."""
+"""Stories whose publications are refused, of unknown outcome, and handed over to a person, in this order."""
 CHANGED_FERRY_LINE: Final = (
     "The council of Brentwick voted for a new ferry line on Tuesday evening after two hours of debate. Four electric boats "
     "will cross the bay every thirty minutes from six in the morning until eleven at night.\n\n"
@@ -278,4 +282,4 @@ CHANGED_FERRY_LINE: Final = (
     "bicycles.\n\n"
     "The first boat leaves the northern quay on 10 May, a week later than planned."
 )
-"""The body of the first story after its source changed it."""
+"""The new body of the first of `STORIES`, after its source changed it."""

@@ -1,4 +1,4 @@
-"""Views of a development instance for itself: a sample feed of an invented library, and a webhook receiver."""
+"""Serves a development instance's sample feed, of an invented library, and its webhook receiver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _etag(_request: HttpRequest) -> str:
 
 @condition(etag_func=_etag)
 def feed(request: HttpRequest) -> HttpResponse:
-    """Return the sample feed of six entries."""
+    """Answer the sample feed of six entries, or 404 outside of development."""
     if not settings.IS_DEVELOPMENT:
         return error_response("not_found")
     if request.method not in {"GET", "HEAD"}:
@@ -37,7 +37,7 @@ def feed(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 def receiver(request: HttpRequest) -> HttpResponse:
-    """Accept every webhook of the demo and store none."""
+    """Accept every webhook of the demo and store none; answer 404 outside of development."""
     if not settings.IS_DEVELOPMENT:
         return error_response("not_found")
     if request.method != "POST":

@@ -1,1 +1,1 @@
-"""What operators run and watch: backup and restore, doctor, health, metrics, retention."""
+"""Does what operators run and watch: backup and restore, doctor, health, metrics, retention."""

@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 PART: Final = ".part"
+"""The ending of a file that isn't complete."""
 ABANDONED_AFTER_SECONDS: Final = 24 * 3600.0
+"""The age from which an incomplete backup counts as left by a killed run."""
 BACKUP_NAME: Final = re.compile(r"pipeline-\d{8}T\d{6}Z\.tar\.gz")
+"""Matches the names that `next_backup_path` gives, such as `pipeline-20261120T093000Z.tar.gz`."""
 
 
 def back_up(path: Path) -> None:
-    """Write a backup to `path`.
-
-    Raises `UnusableBackup` if the instance isn't whole or the media folder isn't its own.
+    """Write a backup to `path`, a name that appears only when the file is complete and on the disk.
 
     The database comes first, then the media: a row may then name a file that was erased since, but no file is
     without its row. The keys of the settings are not included; without FIELD_KEYS the encrypted secrets of a
-    restored instance can't be read. The final name appears only when the file is complete and on the disk.
+    restored instance can't be read. Raises `UnusableBackup` if a restore isn't finished, the media folder is another
+    instance's, or the database can't be dumped, and `OSError` if a file can't be written.
     """
     if unfinished_restore.is_half_restored():
         raise backup_archive.UnusableBackup(unfinished_restore.MESSAGE)
@@ -56,7 +58,7 @@ def back_up(path: Path) -> None:
                         media_file, f"{backup_archive.MEDIA}{media_file.relative_to(settings.MEDIA_ROOT)}"
                     )
                 except FileNotFoundError:
-                    # Erased since it was listed.
+                    # The file was erased after it was listed.
                     continue
             writer.finish()
             file.flush()
@@ -80,7 +82,10 @@ def list_backups(folder: Path) -> list[Path]:
 
 
 def delete_old_backups(folder: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` backups, and leftovers of killed runs; return the deleted backups."""
+    """Delete all but the newest `keep` backups, and leftovers of killed runs; return the deleted backups.
+
+    Raises `UnusableBackup` if `keep` is less than 1.
+    """
     if keep < 1:
         message = "At least one backup has to be kept."
         raise backup_archive.UnusableBackup(message)
@@ -89,7 +94,7 @@ def delete_old_backups(folder: Path, *, keep: int) -> list[Path]:
         path.unlink()
     for path in folder.iterdir():
         is_part = path.name.startswith("pipeline-") and path.name.endswith(PART)
-        # A young one may be what another run is writing at this moment.
+        # Another run may be writing a younger one at this moment.
         if is_part and time.time() - path.stat().st_mtime > ABANDONED_AFTER_SECONDS:
             path.unlink(missing_ok=True)
     return dropped
@@ -107,9 +112,9 @@ def _describe_instance() -> backup_archive.BackupDescription:
 
 
 def _media_files() -> Iterator[Path]:
-    """Yield every complete file.
+    """Yield every complete file, without hidden files and folders.
 
-    A file being written belongs to no row yet, and leftovers of a restore to no instance.
+    A file that is being written belongs to no row yet, and leftovers of a restore belong to no instance.
     """
     for folder, folders, names in os.walk(settings.MEDIA_ROOT):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -1,7 +1,7 @@
 """Reads and writes backups: a compressed tar, ending in a manifest with every member's checksum.
 
-As the manifest comes last, a truncated file has none and is refused. Everything is read and written in
-pieces; nothing is held in memory as a whole.
+As the manifest comes last, a truncated file has none and is refused. Files are read and written in pieces, and
+never held in memory as a whole.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ MANIFEST: Final = "manifest.json"
 DATABASE: Final = "database"
 MEDIA: Final = "media/"
 CHUNK_BYTES: Final = 1024 * 1024
+"""Bytes that are read or written at once."""
 MAX_MANIFEST_BYTES: Final = 512 * 1024 * 1024
-"""Enough for about three million files; a larger manifest isn't ours."""
+"""The largest manifest that is read, enough for about three million files."""
 
 
 class UnusableBackup(Exception):
-    """Raised with a message for the person at the terminal: what is missing or in the way."""
+    """Raised with a message for the person at the terminal, if a backup can't be written, read or restored."""
 
 
 class ReadableFile(Protocol):
@@ -38,20 +39,18 @@ class ReadableFile(Protocol):
 
 @dataclass(frozen=True)
 class BackupDescription:
-    """A backup's description of itself.
-
-    `migrations` are those that its database had, as `app.name`; `instance` is the id of its media folder,
-    empty in backups from before there were ids.
-    """
+    """A backup's description of itself, which its manifest holds."""
 
     vendor: str
     made_at: str
     migrations: tuple[str, ...]
+    """The applied migrations of its database, as `app.name`."""
     instance: str = ""
+    """The id of its media folder, empty in backups from before there were ids."""
 
 
 class HashingReader:
-    """A file that computes the checksum of what is read from it."""
+    """A file that computes the checksum of the bytes that are read from it."""
 
     def __init__(self, file: ReadableFile) -> None:
         self._file = file
@@ -64,19 +63,19 @@ class HashingReader:
 
     @property
     def hexdigest(self) -> str:
-        """Return the SHA-256 of what was read so far."""
+        """The SHA-256 of the bytes that were read so far."""
         return self._digest.hexdigest()
 
 
 class ArchiveWriter:
-    """Writes a backup: put the members in, then call `finish`; without that the file is no backup."""
+    """Writes a backup: `put` adds members, and `finish` completes it; without that the file is no backup."""
 
-    def __init__(self, file: BinaryIO, about: BackupDescription) -> None:
+    def __init__(self, file: BinaryIO, description: BackupDescription) -> None:
         # Closed by `finish`; a caller that doesn't get there deletes the file.
         self._tar = tarfile.open(  # noqa: SIM115
             fileobj=file, mode="w:gz", compresslevel=6, dereference=True
         )
-        self._description_from = about
+        self._description = description
         self._sums: dict[str, str] = {}
 
     def put(self, path: Path, name: str) -> None:
@@ -92,7 +91,7 @@ class ArchiveWriter:
     def finish(self) -> None:
         """Add the manifest and close the archive."""
         manifest = json.dumps(
-            {"form": FORMAT_VERSION, **asdict(self._description_from), "sha256": self._sums}
+            {"form": FORMAT_VERSION, **asdict(self._description), "sha256": self._sums}
         ).encode()
         info = tarfile.TarInfo(MANIFEST)
         info.size = len(manifest)
@@ -101,9 +100,10 @@ class ArchiveWriter:
 
 
 def verify(path: Path) -> tuple[BackupDescription, int]:
-    """Read the whole backup and compare every checksum; return its description and unpacked bytes.
+    """Read the whole backup and compare every checksum; return its description and how many bytes it unpacks to.
 
-    Raises `UnusableBackup` for anything that isn't a complete backup of this format. Nothing is written.
+    Raises `UnusableBackup` for anything that isn't a complete backup of this format, and `OSError` for a file that
+    isn't there, isn't readable or is a folder. Nothing is written.
     """
     checksums: dict[str, str] = {}
     manifest: Mapping[str, Any] | None = None
@@ -141,7 +141,7 @@ def verify(path: Path) -> tuple[BackupDescription, int]:
 
 
 def _description_from(manifest: Mapping[str, Any]) -> BackupDescription:
-    """Return the description in a manifest."""
+    """Return the description in a manifest. Raises `KeyError` if it lacks a part."""
     return BackupDescription(
         vendor=str(manifest["vendor"]),
         made_at=str(manifest["made_at"]),
@@ -151,7 +151,10 @@ def _description_from(manifest: Mapping[str, Any]) -> BackupDescription:
 
 
 def unpack(path: Path, *, database: Path, media: Path) -> None:
-    """Write out a verified backup's members: the database's dump as `database`, the files below `media`."""
+    """Write out a verified backup's members: the database's dump as `database`, the files below `media`.
+
+    Raises `UnusableBackup` for a member outside of the media folder.
+    """
     for info, file in _members(path):
         if info.name == MANIFEST:
             continue
@@ -177,7 +180,7 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, ReadableFile]]:
 
 
 def _read_manifest(info: tarfile.TarInfo, file: ReadableFile) -> Mapping[str, Any]:
-    """Return the manifest. Raises `UnusableBackup`."""
+    """Return the manifest. Raises `UnusableBackup` if it is too large or no JSON object, `ValueError` if no JSON."""
     if info.size > MAX_MANIFEST_BYTES:
         message = "The manifest is too large to be one of ours."
         raise UnusableBackup(message)
@@ -189,7 +192,7 @@ def _read_manifest(info: tarfile.TarInfo, file: ReadableFile) -> Mapping[str, An
 
 
 def _media_path(media: Path, name: str) -> Path:
-    """Return where a media file is unpacked. Raises `UnusableBackup` if that lies outside the folder."""
+    """Return the path that a media file is unpacked to. Raises `UnusableBackup` if it lies outside the folder."""
     target = (media / name.removeprefix(MEDIA)).resolve()
     if not name.startswith(MEDIA) or not target.is_relative_to(media.resolve()):
         message = f"The backup holds {name!r}, which lies outside its folders."

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 SESSION_TABLES: Final = ("usersessions_usersession", "django_session")
 LOCK_WAIT_SECONDS: Final = 10
+"""The longest wait of PostgreSQL's client programs for a lock."""
 CONNECTION_CLOSE_SECONDS: Final = 3.0
-"""How long the server process of a closed connection may take to end."""
+"""The longest time that the server process of a closed connection may take to end."""
 STILL_RUNNING_MESSAGE: Final = (
     "Something else still uses the database. Stop web, workers and beat, then restore."
 )
@@ -33,7 +34,8 @@ STILL_RUNNING_MESSAGE: Final = (
 def dump_database(target: Path) -> None:
     """Write a consistent state of the database into an empty file, however many processes write meanwhile.
 
-    Sessions are left out: with a stolen backup one would be logged in as everybody who was.
+    Sessions are left out, because a stolen backup would let the thief in as everybody who was logged in. Raises
+    `UnusableBackup` if PostgreSQL's client program is missing or fails.
     """
     if connection.vendor == "postgresql":
         exclusions = [f"--exclude-table-data={table}" for table in SESSION_TABLES]
@@ -50,7 +52,7 @@ def dump_database(target: Path) -> None:
     connection.ensure_connection()
     with closing(sqlite3.connect(target)) as copy:
         connection.connection.backup(copy)
-        # Overwritten with zeros, not only freed.
+        # Deleted rows are overwritten with zeros, not only freed.
         copy.execute("PRAGMA secure_delete = ON")
         tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in SESSION_TABLES:
@@ -60,7 +62,7 @@ def dump_database(target: Path) -> None:
 
 
 def refuse_unless_alone() -> None:
-    """Raise `UnusableBackup` while any other process has the database open."""
+    """Raise `UnusableBackup` if another process has the database open, or PostgreSQL's client program fails."""
     if connection.vendor == "postgresql":
         _close_connections()
         deadline = monotonic() + CONNECTION_CLOSE_SECONDS
@@ -85,9 +87,9 @@ def refuse_unless_alone() -> None:
 
 
 def prepare_load(dump: Path) -> Path:
-    """Prepare what `load_database` will read, with the mark of an unfinished restore in it.
+    """Return the file that `load_database` reads, with the mark of an unfinished restore in it.
 
-    A dump that can't be read fails here, with nothing changed.
+    Raises `UnusableBackup` if the dump can't be read, or PostgreSQL's client program fails; then nothing is changed.
     """
     since = datetime.now(UTC).isoformat()
     if connection.vendor == "postgresql":
@@ -113,7 +115,10 @@ def prepare_load(dump: Path) -> Path:
 
 
 def load_database(prepared: Path) -> None:
-    """Replace the whole database in one transaction, so that a kill in between leaves the old one."""
+    """Replace the whole database in one transaction, so that a kill in between leaves the old one.
+
+    Raises `UnusableBackup` if PostgreSQL's client program is missing or fails.
+    """
     if connection.vendor == "postgresql":
         _close_connections()
         _run(
@@ -149,7 +154,7 @@ def _database_name() -> str:
 
 
 def _run(program: str, *arguments: str) -> str:
-    """Run one of PostgreSQL's client programs and return its output. Raises `UnusableBackup`."""
+    """Return a PostgreSQL client program's output. Raises `UnusableBackup` if it is missing or fails."""
     command = shutil.which(program)
     if command is None:
         message = f"{program} is not installed; install PostgreSQL's client programs of the server's version."

@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor`: what is wrong with this instance, and what to do about it."""
+"""Checks this instance for `manage.py doctor`, and says what to do about each fault."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ if TYPE_CHECKING:
 
 Verdict = Literal["ok", "warn", "FAIL"]
 CLOCK_WARNS_SECONDS: Final = 2.0
+"""The difference from the database's clock from which the doctor warns."""
 CLOCK_FAILS_SECONDS: Final = 30.0
-"""Half of the default lease: beyond it, tasks of two machines could hold the same row."""
+"""The difference that fails, half of the default lease: beyond it, tasks of two machines could hold one row."""
 MAX_SEALED_READ: Final = 1000
-"""How many of the newest values of each field are tried, and as many of the oldest, which a dropped key would lose."""
+"""The most newest values of each field that are tried, and as many of the oldest, which a dropped key would lose."""
 DISK_WARNS_BYTES: Final = 2 * 2**30
 DISK_FAILS_BYTES: Final = 200 * 2**20
 BACKUP_WARNS_AFTER: Final = timedelta(hours=36)
-"""The age of the newest backup if a nightly one was missed, with some hours for a slow one."""
+"""The age of the newest backup from which one of the nightly ones must be missing, even if they are slow."""
 FORBIDDEN_ADDRESSES: Final = ("127.0.0.1", "::1", "169.254.169.254", "10.0.0.1")
+"""Addresses that users' sources mustn't reach: loopback, a cloud's metadata service and a private network."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check; `said` is the message."""
+    """The result of one check; `said` is its message, `advice` what to do about it."""
 
     name: str
     verdict: Verdict
@@ -53,10 +55,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Run every check by itself and return the findings.
-
-    A check that crashes is a finding and doesn't hide the others.
-    """
+    """Run every check and return the findings; a check that crashes is a finding and doesn't stop the others."""
     parts: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("settings", _settings),
         ("database", _database),
@@ -90,6 +89,7 @@ def _safely(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _settings() -> Finding:
+    """Report the warnings and errors of Django's system checks."""
     messages = [
         message
         for message in checks.run_checks()
@@ -167,6 +167,7 @@ def _clock() -> Finding:
 
 
 def _media() -> Finding:
+    """Check that the media folder takes files and is this database's, and that its sweep doesn't wait."""
     root = settings.MEDIA_ROOT
     probe = root / f".doctor-{secrets.token_hex(4)}"
     try:
@@ -186,6 +187,7 @@ def _media() -> Finding:
 
 
 def _fonts() -> Finding:
+    """Say which scripts pictures and films can show; missing ones are never a failure."""
     limitation = supported_scripts.unshown_scripts()
     names = ", ".join(
         script.name
@@ -209,7 +211,7 @@ def _restore() -> Finding:
 
 
 def _disk() -> Finding:
-    """Report the fuller of the two folders: a full disk stops SQLite and every picture."""
+    """Check the free space of the data and media folders, because a full disk stops SQLite and every picture."""
     advice = "Free some space or enlarge the volume; manage.py backup --keep deletes old backups."
     free_space = []
     for folder in dict.fromkeys((settings.DATA_DIR, settings.MEDIA_ROOT)):
@@ -228,6 +230,7 @@ def _existing_ancestor(folder: Path) -> Path:
 
 
 def _backups() -> Finding:
+    """Check that `BACKUP_DIR` holds a backup of the last night."""
     advice = "Set BACKUP_DIR and run manage.py backup --keep 7 every night; see docs/running.md."
     if not settings.BACKUP_DIR:
         verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
@@ -244,6 +247,7 @@ def _backups() -> Finding:
 
 
 def _outbound() -> Finding:
+    """Check that users' sources and webhooks reach none of `FORBIDDEN_ADDRESSES`."""
     policy = Policy(
         allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,
         allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
@@ -256,7 +260,7 @@ def _outbound() -> Finding:
     advice = "Leave out OUTBOUND_ALLOW_LOOPBACK and OUTBOUND_ALLOW_PRIVATE."
     if settings.IS_DEVELOPMENT:
         return Finding("outbound", "ok", f"{message} This is right for development only.")
-    # Private networks can be meant; this machine's own services can't.
+    # An operator may want private networks to be reachable, but hardly this machine's own services.
     return Finding("outbound", "FAIL" if settings.OUTBOUND_ALLOW_LOOPBACK else "warn", message, advice)
 
 
@@ -281,7 +285,7 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    """Warn of platform API versions that expire soon, or weren't reviewed for long."""
+    """Warn of platform API versions that expire soon, or whose documents weren't reviewed for long."""
     aging = plugin_checks.aging_apis()
     if not aging:
         return Finding("platforms", "ok", "No API version in use expires soon.")
@@ -291,7 +295,7 @@ def platforms() -> Finding:
 
 
 def _sealed_values() -> Iterator[tuple[str, str, str]]:
-    """Yield table, column and stored value of secrets; the ORM would decrypt them."""
+    """Yield table, column and stored value of the newest and oldest secrets; the ORM would decrypt them."""
     quote = connection.ops.quote_name
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
@@ -325,7 +329,7 @@ def dispatcher() -> Finding:
 
 
 def _dispatcher_of_embedded(advice: str) -> Finding:
-    """Ask the serving process, which alone knows, through its readiness probe."""
+    """Ask the serving process, which alone knows when the dispatcher ran, through its readiness probe."""
     with requests.Session() as session:
         # A proxy set in the environment must not be used for loopback.
         session.trust_env = False

@@ -1,4 +1,4 @@
-"""Explains in sentences why something hasn't moved: the output of `manage.py explain` for a public id."""
+"""Explains in sentences why the row of a public id hasn't moved, for `manage.py explain`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models import Q
 from accounts.ledger import reports
 from accounts.models import Workspace
 from config.core import jobs, work_leases
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import PREFIXES, decode, encode, name_of_table
 from config.core.work_queue import DueModel
 from config.operations import doctor, queue_stats
@@ -63,13 +63,13 @@ MAX_PARTS: Final = 20
 
 
 def explain(public_id: str, *, now: datetime) -> list[str]:
-    """Return the explanation as lines; empty if nothing has this id."""
+    """Return the explanation as lines, or no lines if nothing has this id."""
     row = _find(public_id)
     return [] if row is None else list(_explain_row(row, now))
 
 
 def _find(public_id: str) -> Any:
-    """Return the row with this public id, or None."""
+    """Return the row with this public id, or `None` if there is none."""
     prefix = public_id.partition("_")[0]
     key = decode(prefix, public_id)
     model = next((model for model in apps.get_models() if _prefix_of(model) == prefix), None)
@@ -77,7 +77,7 @@ def _find(public_id: str) -> Any:
 
 
 def _prefix_of(model: type[Model]) -> str | None:
-    """Return the prefix of the public ids of a model's rows; None if they have none."""
+    """Return the prefix of the public ids of a model's rows, or `None` if they have no public ids."""
     return PREFIXES.get(name_of_table(model._meta.db_table))
 
 
@@ -96,7 +96,7 @@ def _headline(row: Any) -> str:
     state = [_state(row)] if hasattr(row, "status") else []
     state += [word for field, word in _FLAG_WORDS.items() if getattr(row, field, None)]
     since = getattr(row, "updated_at", None) or getattr(row, "created_at", None)
-    state += [f"last changed at {as_z(since)}"] if since else []
+    state += [f"last changed at {format_utc(since)}"] if since else []
     workspace_text = f" of {row.workspace.name}" if hasattr(row, "workspace") and row.workspace else ""
     return f"{encode(PREFIXES[name], row.pk)}, {name.replace('_', ' ')}{workspace_text}: {', '.join(state)}."
 
@@ -106,13 +106,13 @@ def _state(row: Any) -> str:
 
 
 def _explain_parts(rows: Iterable[Any], now: datetime) -> Iterator[str]:
-    """Yield the indented lines about rows that belong to the requested one."""
+    """Yield the indented lines about rows that belong to the requested one, at most `MAX_PARTS`."""
     for row in list(rows)[:MAX_PARTS]:
         yield from (f"  {line}" for line in _explain_row(row, now))
 
 
 def _error_lines(row: Any) -> Iterator[str]:
-    """Yield the row's stored errors, and what to do if no task retries it."""
+    """Yield the row's stored errors and, if no task retries the row, what to do."""
     for field, word in _ERROR_LABELS.items():
         text = getattr(row, field, None)
         if isinstance(row, GeneratedItem) and field == "error":
@@ -133,23 +133,23 @@ def _error_lines(row: Any) -> Iterator[str]:
 
 
 def _work_lines(row: DueModel, now: datetime) -> Iterator[str]:
-    """Yield when the row is worked on next, and by which worker."""
+    """Yield when the row was promised, which worker has it or when it runs next, and how often it was tried."""
     job = next((job for job in jobs.jobs().values() if _is_of(row, job)), None)
     if job is None or row.wake_at is None:
         return
     if row.due_at is not None:
-        yield f"Its time is {as_z(row.due_at)}."
+        yield f"Its time is {format_utc(row.due_at)}."
     leases = Lease.everywhere.filter(Q(subject=row.pk) | Q(holder=getattr(row, "endpoint_id", row.pk)))
     lease = leases.exclude(state=LeaseState.RESTING).order_by("-state").first()
     if lease is not None and lease.state == LeaseState.RUNNING and lease.worker and lease.began_at:
         subject = "it" if lease.subject == row.pk else "its endpoint"
         yield from _running_line(lease.worker, subject, lease.began_at, row.wake_at, now)
     elif lease is not None and lease.until > now:
-        yield f"It has been queued for a worker of {job.queue} since {as_z(lease.queued_at)}."
+        yield f"It has been queued for a worker of {job.queue} since {format_utc(lease.queued_at)}."
     elif row.wake_at > now:
-        yield f"It runs next at {as_z(row.wake_at)}."
+        yield f"It runs next at {format_utc(row.wake_at)}."
     else:
-        yield f"It has been due since {as_z(row.wake_at)} and waits for a worker of {job.queue}."
+        yield f"It has been due since {format_utc(row.wake_at)} and waits for a worker of {job.queue}."
         yield from _queue_problems(job.queue, now)
     if row.attempts and isinstance(job, jobs.RowJob):
         yield f"It was tried {counted(row.attempts, 'time')} without success, of {job.max_attempts} at most."
@@ -167,14 +167,14 @@ def _running_line(
 ) -> Iterator[str]:
     alive = Worker.everywhere.filter(pk=worker, seen_at__gt=now - work_leases.ALIVE).first()
     if alive is not None:
-        yield f"Worker {alive.name} works {subject} since {as_z(began_at)}; its lease ends at {as_z(until)}."
+        yield f"Worker {alive.name} works {subject} since {format_utc(began_at)}; its lease ends at {format_utc(until)}."
     else:
-        yield f"The worker that began {subject} at {as_z(began_at)} is gone; another takes it after {as_z(until)}."
+        yield f"The worker that began {subject} at {format_utc(began_at)} is gone; another takes it after {format_utc(until)}."
 
 
 def _queue_problems(queue: str, now: datetime) -> Iterator[str]:
-    """Yield why something that is due isn't taken up."""
-    slots, load = work_leases.slots(now)[queue], work_leases.current_load(now).queues[queue]
+    """Yield why due rows of the queue wait: no worker, no free slot, or no dispatcher."""
+    slots, load = work_leases.count_slots(now)[queue], work_leases.read_load(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."
     elif load >= slots:
@@ -189,8 +189,8 @@ def _queue_problems(queue: str, now: datetime) -> Iterator[str]:
 
 def _blocker_lines(found_blockers: Iterable[blockers.Blocker]) -> Iterator[str]:
     for blocker in found_blockers:
-        moments = [f"since {as_z(blocker.since)}"] if blocker.since else []
-        moments += [f"until {as_z(blocker.until)}"] if blocker.until else []
+        moments = [f"since {format_utc(blocker.since)}"] if blocker.since else []
+        moments += [f"until {format_utc(blocker.until)}"] if blocker.until else []
         yield f"{blocker.message} ({', '.join(moments)})" if moments else blocker.message
         if blocker.clears is not None:
             body = f" {json.dumps(blocker.clears.body)}" if blocker.clears.body else ""
@@ -217,13 +217,13 @@ def _of_run(run: Generation, now: datetime) -> Iterator[str]:
     if run.queue in _QUEUES_OF_MODEL_CALLS and not workspace_has_key(run.workspace):
         yield "There is no key for a model: set ANTHROPIC_API_KEY, or the workspace's own key."
     if run.batch_until is not None and run.batch_until > now:
-        yield f"It may wait for a batch of model calls until {as_z(run.batch_until)}."
+        yield f"It may wait for a batch of model calls until {format_utc(run.batch_until)}."
 
 
 def _of_raw_item(row: RawItem, now: datetime) -> Iterator[str]:
     if row.wake_at is not None:
         usage = reports.usage(row.workspace, now)
-        yield f"{usage.available} of {usage.limit} credits are left until {as_z(usage.resets_at)}."
+        yield f"{usage.available} of {usage.limit} credits are left until {format_utc(usage.resets_at)}."
     items = GeneratedItem.everywhere.filter(items_made_from(row.pk), deleted_at=None).order_by("pk")
     yield from _explain_parts(items.in_making(), now)
     yield from (f"  {_headline(item)}" for item in items.exclude(pk__in=items.in_making())[:MAX_PARTS])
@@ -234,7 +234,7 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
     says_both = health.sentence.startswith(health.label)
     yield health.sentence if says_both else f"{health.label}. {health.sentence}".strip()
     if source.failing_since is not None:
-        yield f"{counted(source.failures, 'poll')} in a row failed, since {as_z(source.failing_since)}."
+        yield f"{counted(source.failures, 'poll')} in a row failed, since {format_utc(source.failing_since)}."
     outage = availability.of_source(kind_of(source.type), source.config) or lane_eligibility.why_unavailable(
         source
     )
@@ -255,7 +255,7 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
     if closed is not None:
         yield closed.message
     if outlet.rests_until is not None and outlet.rests_until > now:
-        yield f"Its platform asked to wait until {as_z(outlet.rests_until)}."
+        yield f"Its platform asked to wait until {format_utc(outlet.rests_until)}."
     yield from _of_workspace(outlet.workspace, now, platform=outlet.platform)
 
 
@@ -270,7 +270,7 @@ def _of_endpoint(endpoint: Endpoint, now: datetime) -> Iterator[str]:
     if not is_open(endpoint):
         yield "It is switched off. Its deliveries are held until you switch it on."
     if endpoint.failing_since is not None:
-        yield f"{counted(endpoint.failures, 'attempt')} in a row failed, since {as_z(endpoint.failing_since)}."
+        yield f"{counted(endpoint.failures, 'attempt')} in a row failed, since {format_utc(endpoint.failing_since)}."
     waiting = Delivery.everywhere.open().filter(endpoint=endpoint).order_by("pk")
     yield f"{counted(waiting.count(), 'delivery waits', 'deliveries wait')}."
     yield from _explain_parts(

@@ -1,4 +1,4 @@
-"""Finds what failed or is late in a period, in all workspaces or one, and requeues dead rows."""
+"""Finds rows that failed or are late in a period, by cause and by workspace, and requeues dead rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MAX_ROWS: Final = 100
-"""The most causes, or workspaces, in a list, and the most groups of each kind; those with the most failures first."""
+"""The most causes or workspaces in a list, and the most groups of each kind, those with the most failures first."""
 LATE: Final = "late"
+"""The status of a cause, and the kind in an `AffectedWorkspace`'s counts, for publications that are late."""
 FAILED_AT_FIELDS: Final[Mapping[str, str]] = {
     "sources": "failing_since",
     "raw_items": "updated_at",
@@ -54,14 +55,14 @@ PREFIXES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class FailurePeriod:
-    """The period from `starts_at` to before `ends_at`; an empty `platform` means every one."""
+    """A period from `starts_at` to before `ends_at`; an empty `platform` means every platform."""
 
     starts_at: datetime
     ends_at: datetime
     platform: str = ""
 
     def narrow(self, name: str, dead_rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the dead rows of that kind in the period; with a platform, only publications have any."""
+        """Return the dead rows of this kind that failed in the period; with a platform, only publications."""
         if self.platform and name != "publications":
             return dead_rows.none()
         failed_at = FAILED_AT_FIELDS[name]
@@ -71,10 +72,7 @@ class FailurePeriod:
         return dead_rows.filter(platform=self.platform) if self.platform else dead_rows
 
     def late(self, now: datetime) -> QuerySet[Any]:
-        """Return the publications scheduled in the period that are still not out.
-
-        Those handed over to a person don't count.
-        """
+        """Return the late publications that were scheduled in the period; those handed over don't count."""
         rows = Publication.everywhere.late(now).live()
         late_rows: QuerySet[Any] = rows.filter(due_at__gte=self.starts_at, due_at__lt=self.ends_at)
         return late_rows.filter(platform=self.platform) if self.platform else late_rows
@@ -82,7 +80,7 @@ class FailurePeriod:
 
 @dataclass(frozen=True)
 class FailureCause:
-    """How many publications failed, or are late, for the same reason."""
+    """The numbers of publications that failed or are late for the same reason, and of their workspaces."""
 
     platform: str
     status: str
@@ -94,7 +92,7 @@ class FailureCause:
 
 @dataclass
 class AffectedWorkspace:
-    """A workspace with its failures: `counts` by kind, with `late`; `oldest` is the earliest moment of all."""
+    """A workspace with its failures: `counts` by kind and `LATE`, and the earliest time of all as `oldest`."""
 
     workspace: Workspace
     counts: dict[str, int] = field(default_factory=dict)
@@ -105,13 +103,13 @@ class AffectedWorkspace:
         return sum(self.counts.values())
 
 
-def failure_causes(stretch: FailurePeriod, now: datetime) -> list[FailureCause]:
+def failure_causes(period: FailurePeriod, now: datetime) -> list[FailureCause]:
     """Return the causes of failed and late publications (platform, status, code), most frequent first."""
     code = KeyTextTransform("code", "error")
-    failed = stretch.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
+    failed = period.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
     groups = [
         *_group_failures(failed.annotate(code=code), "updated_at", "platform", "status", "code"),
-        *_group_failures(stretch.late(now).annotate(code=code), "due_at", "platform", "code"),
+        *_group_failures(period.late(now).annotate(code=code), "due_at", "platform", "code"),
     ]
     causes = [
         FailureCause(
@@ -128,20 +126,20 @@ def failure_causes(stretch: FailurePeriod, now: datetime) -> list[FailureCause]:
 
 
 def affected_workspaces(
-    stretch: FailurePeriod, kinds: Collection[str], now: datetime
+    period: FailurePeriod, kinds: Collection[str], now: datetime
 ) -> list[AffectedWorkspace]:
-    """Return the affected workspaces, those with the most failures first.
+    """Return the affected workspaces, those with the most failures first, at most `MAX_ROWS`.
 
-    `kinds` are from `queue_stats.DEAD`; publications include the late ones.
+    `kinds` are from `queue_stats.DEAD`; with publications the late ones are counted, too.
     """
     counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
     oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)
     rows_by_kind = {
-        name: stretch.narrow(name, queue_stats.DEAD[name].rows().filter(**_without_tests(name)))
+        name: period.narrow(name, queue_stats.DEAD[name].rows().filter(**_without_tests(name)))
         for name in kinds
     }
     if "publications" in rows_by_kind:
-        rows_by_kind[LATE] = stretch.late(now)
+        rows_by_kind[LATE] = period.late(now)
     for name, rows in rows_by_kind.items():
         for group in _group_failures(
             rows, "due_at" if name == LATE else FAILED_AT_FIELDS[name], "workspace_id"
@@ -158,22 +156,19 @@ def affected_workspaces(
 
 
 def last_days(days: int, now: datetime) -> tuple[datetime, datetime]:
-    """Return the start and end of that many days of UTC up to and including today."""
+    """Return the start and end of the last `days` days of UTC, today included."""
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     return tomorrow - timedelta(days=days), tomorrow
 
 
 def _without_tests(name: str) -> dict[str, bool]:
     """Return the filter that leaves out rows of test tokens, for kinds that have them."""
-    return (
-        {"test": False}
-        if any(model_field.name == "test" for model_field in queue_stats.DEAD[name].model._meta.fields)
-        else {}
-    )
+    has_tests = any(model_field.name == "test" for model_field in queue_stats.DEAD[name].model._meta.fields)
+    return {"test": False} if has_tests else {}
 
 
 def _group_failures(rows: QuerySet[Any], failed_at: str, *columns: str) -> list[dict[str, Any]]:
-    """Return the groups of rows with the same values in `columns`, largest first."""
+    """Return the groups of rows with the same values in `columns`, largest first, at most `MAX_ROWS`."""
     groups = rows.order_by().values(*columns)
     counts = groups.annotate(
         count=Count("pk"), workspaces=Count("workspace_id", distinct=True), oldest=Min(failed_at)
@@ -182,9 +177,9 @@ def _group_failures(rows: QuerySet[Any], failed_at: str, *columns: str) -> list[
 
 
 def requeue(name: str, public_id: str, *, actor: str) -> None:
-    """Take a dead row up again.
+    """Retry a dead row, and note it in the audit log.
 
-    Raises `NotFound` if it isn't dead any more, and what its retry raises if that is refused.
+    Raises `NotFound` if the row isn't dead any more, and an `AppError` if its kind's retry refuses it.
     """
     pk = decode(PREFIXES[name], public_id)
     row = (
@@ -207,7 +202,7 @@ def public_id(name: str, row: Any) -> str:
 def _retry_publication(row: Any, actor: str, now: datetime) -> None:
     """Retry a failed publication; one of unknown outcome is only looked up."""
     if row.status == PublicationStatus.UNKNOWN:
-        # The platform may have it, so it is looked up and nothing is sent.
+        # The platform may have the post, so it is looked up and nothing is sent.
         publish.reconcile_now(row, now=now)
     else:
         publish.retry(row, by=actor, now=now)

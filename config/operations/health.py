@@ -1,4 +1,4 @@
-"""/healthz answers if the process is up; /readyz if it can do its work, and if not, what is missing."""
+"""Serves /healthz, which says that the process is up, and /readyz, which says whether it can do its work."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 MAX_RUN_AGE_SECONDS: Final = 10.0
+"""The time since the dispatcher last ran from which it counts as stopped."""
 PROBE_INTERVAL_SECONDS: Final = 5.0
-"""How often writing is tried, however often /readyz is requested."""
+"""The shortest time between two probes of writing, however often /readyz is requested."""
 MIN_FREE_DISK_BYTES: Final = 16 * 2**20
-"""With less free space a disk counts as full: the next upload, or SQLite's journal, may find no room."""
+"""With less free space a disk counts as full, because the next upload or SQLite's journal may not fit."""
 _PROBE_BYTES: Final = 64 * 1024
 _DISK_FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DATABASE_UNAVAILABLE: Final = "The database doesn't answer."
 _POSTGRES_DISK_FULL: Final = "53100"
+"""PostgreSQL's SQLSTATE for a full disk."""
 _probe_results: Final[dict[str, tuple[float, str]]] = {}
-"""When each thing was probed (by the monotonic clock) and the fault found; empty if there was none."""
+"""The time of each thing's probe, in seconds of the monotonic clock, and its fault or an empty text."""
 _RAN_AT: Final = "dispatch:ran_at"
+"""The key in Redis for when the dispatcher last ran, in seconds since the epoch."""
 _RAN_AT_KEPT_SECONDS: Final = 3600
 
 
@@ -55,18 +58,21 @@ class HealthCheck:
 
 
 def note_run() -> None:
-    """Tell the other processes that the dispatcher ran; the embedded mode has none."""
+    """Tell the other processes that the dispatcher ran, unless there are none as in the embedded mode.
+
+    Raises `RedisError` if Redis is unavailable.
+    """
     if settings.REDIS_URL:
         _redis(settings.REDIS_URL).set(_RAN_AT, time.time(), ex=_RAN_AT_KEPT_SECONDS)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer 200: the process is up."""
+    """Answer 200, because the process is up."""
     return _refuse_method(request) or JsonResponse({"status": "ok"})
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if every check passes, else 503, with the checks."""
+    """Answer the checks, with 200 if every one passes, else with 503."""
     if refused := _refuse_method(request):
         return refused
     checks = [writable_database(), media(), broker(), _dispatcher(), *_restore()]
@@ -82,7 +88,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 
 def _refuse_method(request: HttpRequest) -> HttpResponse | None:
-    """Return 405 for anything but GET and HEAD."""
+    """Return 405 for anything but GET and HEAD, else `None`."""
     if request.method in {"GET", "HEAD"}:
         return None
     return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
@@ -124,7 +130,7 @@ def media() -> HealthCheck:
 
 
 def _probe_at_intervals(key: str, probe: Callable[[], str]) -> str:
-    """Return the fault that `try_it` finds, probing at most every `PROBE_INTERVAL_SECONDS`."""
+    """Return the fault that `probe` returns, calling it at most once in `PROBE_INTERVAL_SECONDS`."""
     tried_at, fault = _probe_results.get(key, (-inf, ""))
     if time.monotonic() - tried_at >= PROBE_INTERVAL_SECONDS:
         fault = probe()
@@ -134,14 +140,14 @@ def _probe_at_intervals(key: str, probe: Callable[[], str]) -> str:
 
 def _sqlite_fault() -> str:
     file = Path(connection.settings_dict["NAME"])
-    # Not opened: closing it would release the locks that SQLite holds on it for this process.
+    # The file isn't opened, because closing it would release the locks that SQLite holds on it for this process.
     if not os.access(file, os.W_OK):
         return "The database's file is read-only."
     return _probe_at_intervals(str(file), lambda: _folder_fault(file.parent, "the database"))
 
 
 def _folder_fault(folder: Path, what: str) -> str:
-    """Return why the folder can't be written to, or empty; its path isn't shown."""
+    """Return why the folder can't be written to, without its path, or an empty text if it can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A file without a name, so that nothing is left behind, whatever happens.
@@ -171,9 +177,10 @@ def _postgres_fault() -> str:
 
 
 def _postgres_disk_fault() -> str:
-    """Have the server write a temporary file, which needs no table, no lock and no write-ahead log."""
+    """Return the fault of a full disk, tried by a temporary file, which needs no table, lock or write-ahead log."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
+            # More rows than fit into this memory have to go into a file.
             cursor.execute("SET LOCAL work_mem = '64kB'")
             cursor.execute("SELECT count(*) FROM generate_series(1, 10000)")
     except OperationalError as error:
@@ -201,7 +208,7 @@ def broker() -> HealthCheck:
 
 
 def _restore() -> list[HealthCheck]:
-    """Return a failed check while a restore isn't finished; otherwise nothing."""
+    """Return a failed check if a restore isn't finished, else none, also if the database doesn't answer."""
     try:
         is_half = unfinished_restore.is_half_restored()
     except DatabaseError:
@@ -221,7 +228,7 @@ def _dispatcher() -> HealthCheck:
 
 
 def seconds_since_run_elsewhere() -> float:
-    """Return the seconds since another worker on our Redis ran the dispatcher; infinite if unknown."""
+    """Return the seconds since any process on our Redis last noted a run, or infinity if none is known."""
     if not settings.REDIS_URL:
         return inf
     try:

@@ -1,8 +1,9 @@
-"""Deletes media files that nobody needs: what killed processes were writing, and what no row names.
+"""Deletes media files that nobody needs: those that killed processes left incomplete, and those no row names.
 
-A round first looks at every folder and removes nothing. Then it moves what it found to the trash, where files
-stay for a while before they are deleted; a round that found more than a small share of all files stops
-instead and waits for the operator. In a folder that isn't this database's nothing is touched.
+A round first inspects every folder, and deletes only old incomplete files, empty folders and restores' leftovers.
+Then it moves the files that no row names to the trash, where they stay for a while before they are deleted. A round
+that found more than a small share of all files stops instead and waits for the operator. In a folder that isn't
+this database's nothing is touched.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MARK: Final = ".swept"
-"""A file whose age tells when any process last walked the folder."""
+"""A file in the media folder whose age tells when any process last began a round."""
 ROUND_INTERVAL_SECONDS: Final = 24 * 3600.0
 REFUSAL_RECHECK_SECONDS: Final = 3600.0
+"""The time for which a folder that isn't this database's isn't checked again."""
 FOLDERS_PER_BATCH: Final = 200
 APPROVE_ADVICE: Final = (
     "Is DATABASE_URL right, and the database whole? Then manage.py media --approve-sweep lets it take them, once: "
@@ -43,29 +45,34 @@ APPROVE_ADVICE: Final = (
 
 @dataclass
 class SweepRound:
-    """The progress of a round.
+    """The progress of a round through its three lists of folders, one list after the other."""
 
-    First it works through `to_look`, then `to_take` (folders with something to remove), then `to_empty` (the
-    trash).
-    """
-
-    to_look: list[Path]
-    to_take: list[Path] = field(default_factory=list)
+    to_inspect: list[Path]
+    to_clear: list[Path] = field(default_factory=list)
+    """The folders with files that no row names."""
     to_empty: list[Path] = field(default_factory=list)
+    """The folders of the trash."""
     total: int = 0
+    """The number of complete files that were inspected."""
     found: int = 0
+    """The number of inspected files that no row names."""
     taken: int = 0
+    """The number of files that were moved to the trash."""
     allowed: int | None = None
-    """How many files may be removed; None until every folder was looked at."""
+    """The most files that may be removed, or `None` until every folder was inspected."""
 
 
 _round: Final[dict[str, SweepRound]] = {}
 _refused_until: Final = {"at": 0.0}
+"""The time until which the folder counts as another database's, in seconds of the monotonic clock."""
 _lock: Final = threading.Lock()
 
 
 def sweep_some(now: datetime) -> int:
-    """Continue through some folders and return how many, 0 when the round is over. A round begins once a day."""
+    """Handle the next folders of the round, and return how many; a round begins once a day.
+
+    Returns 0 if the round is over, was stopped, or mustn't begin.
+    """
     with _lock:
         current = _round.get("it") or _begin_round(now)
         if current is None:
@@ -78,7 +85,7 @@ def sweep_some(now: datetime) -> int:
 
 
 def why_stopped() -> str:
-    """Return why the sweep waits for the operator; empty if it doesn't."""
+    """Return why the sweep waits for the operator, or an empty text if it doesn't."""
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False, sweep_approved=None).first()
     if row is None:
         return ""
@@ -89,7 +96,10 @@ def why_stopped() -> str:
 
 
 def approve() -> int:
-    """Let the next round remove as many files as the last one found, starting soon; return how many."""
+    """Let the next round, which begins soon, remove as many files as the stopped one found; return how many.
+
+    Returns 0 if none was stopped.
+    """
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False).first()
     if row is None:
         return 0
@@ -102,7 +112,7 @@ def approve() -> int:
 
 
 def _begin_round(now: datetime) -> SweepRound | None:
-    """Start a round, or return None if it isn't time or the folder may not be swept."""
+    """Begin a round, or return `None` if it isn't time, or the folder mustn't or can't be swept."""
     root = Path(settings.MEDIA_ROOT)
     mark = root / MARK
     if mark.exists() and now.timestamp() - mark.stat().st_mtime < ROUND_INTERVAL_SECONDS:
@@ -110,7 +120,7 @@ def _begin_round(now: datetime) -> SweepRound | None:
     if _is_refused():
         return None
     try:
-        # First, so that another process doesn't start a round too. An interrupted round is repeated tomorrow.
+        # Touched first, so that no other process begins a round. An interrupted round is repeated tomorrow.
         mark.touch()
         os.utime(mark, (now.timestamp(), now.timestamp()))
     except OSError:
@@ -122,7 +132,10 @@ def _begin_round(now: datetime) -> SweepRound | None:
 
 
 def _is_refused() -> bool:
-    """Return whether the folder isn't this database's; checked once an hour, as without an id it is walked."""
+    """Claim the folder for this database, and return whether it is another's.
+
+    After a refusal it isn't checked again for an hour, because a folder without an id is walked.
+    """
     if time.monotonic() < _refused_until["at"]:
         return True
     refusal = media_root_id.claim_folder()
@@ -133,25 +146,25 @@ def _is_refused() -> bool:
 
 
 def _continue_round(current: SweepRound, now: datetime) -> int:
-    """Do the next batch of the round; return how many folders it handled, 0 at the end."""
+    """Do the next batch of the round, and return how many folders it handled, or 0 if the round is over or stops."""
     # The folder may be another one by now: a volume that was mounted, a service that was restored.
     if media_root_id.compare_folder().refusal:
         return 0
-    if current.to_look:
-        batch = _take_batch(current.to_look)
+    if current.to_inspect:
+        batch = _take_batch(current.to_inspect)
         for folder in batch:
             _inspect_folder(current, folder, now)
         return len(batch)
     if current.allowed is None and not _may_remove(current, now):
         return 0
-    if current.to_take:
-        batch = _take_batch(current.to_take)
+    if current.to_clear:
+        batch = _take_batch(current.to_clear)
         return len(batch) if all(_move_to_trash(current, folder, now) for folder in batch) else 0
     batch = _take_batch(current.to_empty)
     for folder in batch:
         _empty_trash_folder(folder, now)
     if not batch:
-        # An approval was for this round.
+        # An approval counts for one round.
         MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False).update(
             sweep_stopped_at=None, sweep_found=None, sweep_total=None, sweep_approved=None
         )
@@ -159,14 +172,14 @@ def _continue_round(current: SweepRound, now: datetime) -> int:
 
 
 def _take_batch(folders: list[Path]) -> list[Path]:
-    """Remove and return the next folders of the list."""
+    """Remove the next folders from the list, and return them."""
     batch = folders[:FOLDERS_PER_BATCH]
     del folders[:FOLDERS_PER_BATCH]
     return batch
 
 
 def _inspect_folder(current: SweepRound, folder: Path, now: datetime) -> None:
-    """Count what could be removed; only incomplete files are deleted at once."""
+    """Count the folder's files and those no row names; delete old incomplete files and leftovers of restores."""
     if folder.name.startswith("."):
         # The leftovers of a restore that was killed before it changed anything; none is under way while workers run.
         if _is_older(folder, limits.MEDIA_PARTS_KEPT, now):
@@ -184,17 +197,17 @@ def _inspect_folder(current: SweepRound, folder: Path, now: datetime) -> None:
     current.total += len(complete)
     current.found += len(unreferenced)
     if unreferenced:
-        current.to_take.append(folder)
+        current.to_clear.append(folder)
     _remove_if_abandoned(folder, now)
 
 
 def _may_remove(current: SweepRound, now: datetime) -> bool:
-    """Return whether the round may remove what it found; otherwise it stops."""
+    """Set the round's limit and list the trash; return False, and stop the round, if it found too many files."""
     row = MediaFolder.everywhere.first()
-    usual_limit = max(limits.MEDIA_SWEEP_FILES, current.total * limits.MEDIA_SWEEP_PERCENT // 100)
-    # In the day between the approval and the round more may come, hence the usual share as well.
+    default_limit = max(limits.MEDIA_SWEEP_FILES, current.total * limits.MEDIA_SWEEP_PERCENT // 100)
+    # Between the approval and the round more such files may come, hence the default share as well.
     approved = row.sweep_approved if row is not None else None
-    current.allowed = usual_limit + (approved or 0)
+    current.allowed = default_limit + (approved or 0)
     current.to_empty = sorted(path for path in files.trash_folder().glob("*") if path.is_dir())
     if current.found <= current.allowed:
         return True
@@ -203,18 +216,18 @@ def _may_remove(current: SweepRound, now: datetime) -> bool:
 
 
 def _stop_round(current: SweepRound, now: datetime) -> None:
-    """Store what was found and wait for the operator."""
+    """Store the round's numbers, with which the sweep waits for the operator."""
     MediaFolder.everywhere.update(
-        sweep_stopped_at=now,
-        sweep_found=current.found,
-        sweep_total=current.total,
-        sweep_approved=None,
+        sweep_stopped_at=now, sweep_found=current.found, sweep_total=current.total, sweep_approved=None
     )
     log.error("media_sweep_stopped", found=current.found, total=current.total, advice=APPROVE_ADVICE)
 
 
 def _move_to_trash(current: SweepRound, folder: Path, now: datetime) -> bool:
-    """Check the folder again and move unreferenced files to the trash; False if that exceeds the limit."""
+    """Check the folder again and move unreferenced files to the trash.
+
+    Returns False, and stops the round without moving these files, if they exceed the limit.
+    """
     old = [path for path in _complete_files(folder) if _is_older(path, limits.MEDIA_LEFT_KEPT, now)]
     unnamed = _unreferenced(folder, old)
     current.taken += len(unnamed)
@@ -229,7 +242,7 @@ def _move_to_trash(current: SweepRound, folder: Path, now: datetime) -> bool:
 
 
 def _empty_trash_folder(folder: Path, now: datetime) -> None:
-    """Restore what a row names again, and delete what was in the trash long enough."""
+    """Restore the files that a row names again, and delete those that were in the trash long enough."""
     referenced = _referenced_paths(folder)
     if referenced is None:
         return
@@ -237,7 +250,7 @@ def _empty_trash_folder(folder: Path, now: datetime) -> None:
         name = str(path.relative_to(files.trash_folder()))
         if name in referenced:
             files.restore_from_trash(name)
-        # A restored file is no longer here, and fails this test.
+        # A restored file is no longer in the trash, for which `_is_older` is false.
         if _is_older(path, limits.MEDIA_TRASH_KEPT, now):
             path.unlink(missing_ok=True)
             crash_point("retention.unlinked")
@@ -248,7 +261,7 @@ def _empty_trash_folder(folder: Path, now: datetime) -> None:
 
 
 def _unreferenced(folder: Path, paths: list[Path]) -> list[Path]:
-    """Return the files that no row names."""
+    """Return the files that no row names, or none if the folder must be left alone."""
     referenced = _referenced_paths(folder) if paths else None
     if referenced is None:
         return []
@@ -258,8 +271,8 @@ def _unreferenced(folder: Path, paths: list[Path]) -> list[Path]:
 def _referenced_paths(folder: Path) -> set[str] | None:
     """Return the paths that served rows name in the folder of an item or upload.
 
-    None if the folder must be left alone: one of another kind, or of an item in the making, which has files
-    before its rows for as long as the run has to wait. What was deleted meanwhile never gets rows.
+    Returns `None` if the folder must be left alone: a folder of another kind, or of an item in the making, which
+    has files before its rows for as long as the run has to wait. A deleted item never gets rows.
     """
     try:
         item = UUID(folder.name)
@@ -272,7 +285,7 @@ def _referenced_paths(folder: Path) -> set[str] | None:
 
 
 def _remove_if_abandoned(folder: Path, now: datetime) -> None:
-    """Remove the folder if it is empty and old."""
+    """Remove the folder if it is old and empty."""
     if _is_older(folder, limits.MEDIA_PARTS_KEPT, now):
         files.remove_if_empty(folder)
 
@@ -288,7 +301,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _is_older(path: Path, span: timedelta, now: datetime) -> bool:
-    """Return whether the file is older than the span; False if it is gone."""
+    """Return whether the file or folder is there and older than the span."""
     try:
         return now.timestamp() - path.stat().st_mtime > span.total_seconds()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Adds this process's counters to the table `tally`, so that /metrics has the totals of all processes.
 
-This happens every few seconds, in one statement; a killed process loses what it counted since.
+It does so every few seconds, in one statement; a killed process loses the counts since the last one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ log = structlog.get_logger(__name__)
 
 WRITE_INTERVAL_SECONDS: Final = 5.0
 _last_write: Final = {"at": 0.0}
+"""The time at which the counters were last written, in seconds of the monotonic clock."""
 
 
 def write_counters() -> None:
-    """Add the counters to the table; if the database is unavailable they wait for the next time."""
+    """Add the counters to the table; if the database is unavailable, they wait for the next call."""
     counts = counters.drain()
     if not counts:
         return
-    # In one order for all processes, or two could deadlock.
+    # All processes write in the same order, or two could deadlock.
     rows = sorted((name, kind, value) for (name, kind), value in counts.items())
     sql = f"""INSERT INTO tally (name, kind, value) VALUES {", ".join(["(%s, %s, %s)"] * len(rows))}
         ON CONFLICT (name, kind) DO UPDATE SET value = tally.value + excluded.value
@@ -43,7 +44,7 @@ def write_counters() -> None:
 
 
 def write_counters_when_due() -> None:
-    """Write the counters if the interval has passed."""
+    """Write the counters if `WRITE_INTERVAL_SECONDS` have passed."""
     if time.monotonic() - _last_write["at"] >= WRITE_INTERVAL_SECONDS:
         _last_write["at"] = time.monotonic()
         write_counters()

@@ -1,4 +1,4 @@
-"""/metrics: what waits, how late it is and what is dead, in the text format of Prometheus."""
+"""Serves /metrics in the text format of Prometheus: waiting, late and dead rows, workers, counters."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 _KIB: Final = 1 if sys.platform == "darwin" else 1024
-"""`ru_maxrss` counts kibibytes on Linux and bytes on macOS."""
+"""Bytes of a unit of `ru_maxrss`, which counts kibibytes on Linux and bytes on macOS."""
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer the metrics to Prometheus and to staff."""
+    """Answer the metrics to Prometheus and to staff, and 404 to others."""
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
     if not _may_see(request):
@@ -55,13 +55,13 @@ def _may_see(request: HttpRequest) -> bool:
 
 
 def _exposition() -> str:
-    """Return the whole page; while the database is unavailable, that fact and what is known without it."""
+    """Return the page; while the database is unavailable it has only the series that need no database."""
     lines: list[str] = []
     is_up = health.database().ok
     if is_up:
         try:
             lines = list(_database_series())
-        # The connection broke meanwhile.
+        # The connection broke meanwhile, so none of the database's series is shown.
         except Error:
             is_up = False
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -81,6 +81,7 @@ def _exposition() -> str:
 
 
 def _database_series() -> Iterable[str]:
+    """Yield the series that are read from the database."""
     now = utc_now()
     yield from _due_row_series()
     yield from _lateness_series(now)
@@ -105,28 +106,32 @@ def _database_series() -> Iterable[str]:
 
 
 def _due_row_series() -> Iterable[str]:
-    """Yield how much work there is, and what no worker will take up."""
-    waiting, dead = [*queue_stats.backlog_of_jobs(), *queue_stats.unread_events()], queue_stats.dead_counts()
+    """Yield how many rows of each kind are due, wait and are dead, and the age of the oldest due row."""
+    backlogs = [*queue_stats.backlog_of_jobs(), *queue_stats.unread_events()]
+    dead = queue_stats.dead_counts()
     yield from _series(
-        "pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}
+        "pipeline_due_rows",
+        "Rows whose time has come.",
+        "kind",
+        {backlog.kind: backlog.due for backlog in backlogs},
     )
     yield from _series(
         "pipeline_waiting_rows",
         "Rows that wait for their time or for a worker.",
         "kind",
-        {w.kind: w.depth for w in waiting},
+        {backlog.kind: backlog.depth for backlog in backlogs},
     )
     yield from _series(
         "pipeline_oldest_due_seconds",
         "For how long the oldest due row has waited.",
         "kind",
-        {w.kind: w.oldest_seconds for w in waiting},
+        {backlog.kind: backlog.oldest_seconds for backlog in backlogs},
     )
     yield from _series("pipeline_dead_rows", "Rows that aren't retried automatically.", "kind", dead)
 
 
 def _lateness_series(now: datetime) -> Iterable[str]:
-    """Yield how far posts and deliveries are behind their scheduled times."""
+    """Yield how late publications and deliveries are, and how many publications are overdue."""
     late = {
         "publications": _lateness(Publication.everywhere.scheduled(), now),
         "deliveries": _lateness(Delivery.everywhere.pending(), now),
@@ -141,7 +146,7 @@ def _lateness_series(now: datetime) -> Iterable[str]:
 
 
 def _worker_series() -> Iterable[str]:
-    """Yield what the workers can run, and what they run."""
+    """Yield how many tasks of each queue the workers can run, and of each kind how many run."""
     yield from _series(
         "pipeline_slots", "Tasks that the living workers can run at once, of each queue.", "queue", _slots()
     )
@@ -149,7 +154,7 @@ def _worker_series() -> Iterable[str]:
 
 
 def _slots() -> dict[str, int]:
-    slots = work_leases.slots(work_queue.database_now())
+    slots = work_leases.count_slots(work_queue.database_now())
     return {queue: slots[queue] for queue in jobs.QUEUES if queue != "dispatch"}
 
 
@@ -163,7 +168,7 @@ def _running() -> dict[str, int]:
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
-    """Return the seconds since the earliest due time of the waiting rows, whatever postponed them."""
+    """Return the seconds since the earliest due time of waiting rows, also postponed ones, or 0 if none is due."""
     waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
     due_at = waits.order_by("due_at").values_list("due_at", flat=True).first()
     return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0
@@ -187,7 +192,7 @@ _JOB_COUNTERS: Final = {
 
 
 def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
-    """Yield the counters: totals of all processes since the database was created."""
+    """Yield the counters, which are totals of all processes since the database was created."""
     kinds = list(jobs.jobs())
     for tally, (name, help_text) in _JOB_COUNTERS.items():
         values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
@@ -204,7 +209,7 @@ def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
 
 
 def _endpoints() -> dict[str, int]:
-    """Return the number of endpoints by state."""
+    """Return the number of endpoints by state; those that are switched off count as `paused`."""
     endpoints = Endpoint.everywhere.filter(deleted_at=None)
     groups = endpoints.values_list("is_on", "status").annotate(count=Count("pk")).order_by()
     states = dict.fromkeys(("active", "degraded", "disabled", "paused"), 0)

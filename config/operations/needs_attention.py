@@ -1,4 +1,4 @@
-"""Lists what needs the operator, for the first block of the admin: each line with its count and a link."""
+"""Lists what needs the operator's attention, for the first block of the admin: lines with counts and links."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
     from accounts.models import User
 
 CAP_WARNING_PERCENT: Final = 80
-"""The share of a cap from which a warning is shown, while there is still time to raise it."""
+"""The percentage of a cap from which a warning is shown, while there is still time to raise it."""
 MAX_CAPS_SHOWN: Final = 20
+"""The most workspaces with a nearly used cap that are listed."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """A line of the block and the page that it links to."""
+    """A line of the block, and the address of the page that it links to."""
 
     text: str
     page: str
 
 
 def visible_needs(user: User) -> list[Need]:
-    """Return the lines that this person may see, the most pressing first."""
+    """Return the lines whose rows this person may view, the most pressing first."""
     parts: tuple[tuple[str, Callable[[], Iterator[Need]]], ...] = (
         ("accounts.view_whitelistrequest", _requests),
         ("pipeline.view_mediafolder", _media),
@@ -72,7 +73,7 @@ def _switches() -> Iterator[Need]:
 
 
 def _media() -> Iterator[Need]:
-    """Yield a line, in the doctor's words, if the sweep waits or the folder is another database's."""
+    """Yield the doctor's sentence if the folder is another database's, or else if its sweep waits."""
     refusal, stopped = media_root_id.compare_folder().refusal, media_sweep.why_stopped()
     text = refusal or (f"{stopped} {media_sweep.APPROVE_ADVICE}" if stopped else "")
     if text:
@@ -80,7 +81,7 @@ def _media() -> Iterator[Need]:
 
 
 def _caps() -> Iterator[Need]:
-    """Yield workspaces that have used most of their cap; past it their runs wait until the month ends."""
+    """Yield the workspaces that have used most of their monthly cap; beyond it their runs wait for the next month."""
     capped = (
         ModelCall.everywhere.filter(
             created_at__gte=_month(utc_now()), workspace__model_cap_micro_usd__isnull=False
@@ -116,6 +117,7 @@ def _instance_cap() -> Iterator[Need]:
 
 
 def _late() -> Iterator[Need]:
+    """Yield a line for each kind of rows whose oldest has been due for longer than its job allows."""
     known: dict[str, Any] = dict(jobs.jobs())
     for backlog in queue_stats.backlog_of_jobs():
         if not backlog.is_late:
@@ -144,6 +146,7 @@ def _platforms() -> Iterator[Need]:
 
 
 def _dead(user: User) -> Iterator[Need]:
+    """Yield a line for each kind of dead rows that the person may view."""
     texts = {
         "sources": lambda n: ngettext("%d source fails or is gone", "%d sources fail or are gone", n),
         "raw_items": lambda n: ngettext("%d raw item failed", "%d raw items failed", n),

@@ -1,4 +1,4 @@
-"""System checks: settings name only known plug-ins, and no platform API version expires soon."""
+"""Checks that settings name only known plug-ins, and that no platform API version expires soon."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Api
 
 EXPIRY_WARNING: Final = timedelta(days=60)
-"""Leaves the operator time to test the next version and switch to it."""
+"""The time before its end from which a version is reported, enough to test and set the next one."""
 REVIEW_INTERVAL: Final = timedelta(days=300)
-"""After this time the documents of a platform's API have to be read again."""
+"""The time after which the documents of a platform's API have to be read again."""
 
 
 @register()
@@ -76,7 +76,7 @@ def check_platform_settings(app_configs: Sequence[Any] | None, **_kwargs: Any) -
 
 @dataclass(frozen=True)
 class AgingApi:
-    """An API version that expires soon or wasn't reviewed for long; `code` is `expires` or `unreviewed`."""
+    """A platform's API that expires soon or wasn't reviewed for long; `code` is `expires` or `unreviewed`."""
 
     kind: str
     code: str
@@ -85,9 +85,9 @@ class AgingApi:
 
 
 def aging_apis(today: date | None = None) -> list[AgingApi]:
-    """Return the API versions that expire within 60 days or weren't reviewed within 300.
+    """Return the APIs whose version expires within `EXPIRY_WARNING`, or wasn't reviewed for `REVIEW_INTERVAL`.
 
-    A version that the operator has set isn't reported as expiring.
+    An API can be both. A version that the operator has set isn't reported as expiring.
     """
     today = today or utc_now().date()
     aging = []
@@ -98,6 +98,7 @@ def aging_apis(today: date | None = None) -> list[AgingApi]:
 
 
 def _aging_apis_of(platform: Platform, api: Api, today: date) -> list[AgingApi]:
+    """Return none, one or both of the findings about a platform's API."""
     aging = []
     parameters = {"label": platform.label, "version": api.version, "kind": platform.kind}
     is_default_version = settings.PLATFORM_VERSIONS.get(platform.kind, api.version) == api.version

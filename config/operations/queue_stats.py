@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeadRows:
-    """Rows of one kind that no task takes up again by itself, and what an operator can do with them."""
+    """Rows of one kind that no task retries automatically, and the advice to an operator."""
 
     name: str
     model: type[Any]
@@ -34,12 +34,15 @@ class DeadRows:
 
 @dataclass(frozen=True)
 class JobBacklog:
-    """The due rows of one job: how many are due now, how long the oldest has been, and how many wait in all."""
+    """The waiting rows of one job, whose name is `kind`."""
 
     kind: str
     due: int
+    """The number of rows that are due now."""
     oldest_seconds: float
+    """The time for which the oldest due row has been due."""
     depth: int = 0
+    """The number of rows that wait for their time or a worker."""
     is_late: bool = False
     """True if the oldest has waited for longer than its job allows."""
 
@@ -79,10 +82,7 @@ DEAD: Final[Mapping[str, DeadRows]] = {
             "Retry what failed. An unknown outcome is looked up before anything is sent again.",
         ),
         DeadRows(
-            "deliveries",
-            Delivery,
-            Delivery.everywhere.failed,
-            "Send it again when the receiver works.",
+            "deliveries", Delivery, Delivery.everywhere.failed, "Send it again when the receiver works."
         ),
     )
 }
@@ -94,7 +94,7 @@ def dead_counts() -> dict[str, int]:
 
 
 def backlog_of_jobs() -> list[JobBacklog]:
-    """Return one backlog per job; jobs that work on the same rows share one."""
+    """Return one backlog per job, without batch jobs; jobs of the same rows share the first one's."""
     now = due.database_now()
     backlogs: dict[tuple[Any, ...], JobBacklog] = {}
     for job in jobs.jobs().values():
@@ -115,7 +115,7 @@ def backlog_of_jobs() -> list[JobBacklog]:
 
 
 def unread_events() -> list[JobBacklog]:
-    """Return the events that the readers haven't marked yet: each is due as soon as it is written."""
+    """Return a backlog of events for each of their two readers; an event is due as soon as it is written."""
     now = due.database_now()
     backlogs = []
     for kind, column in (("webhooks.fan_out", "dispatched_at"), ("analytics.count_events", "counted_at")):

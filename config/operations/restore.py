@@ -1,4 +1,4 @@
-"""Replaces this instance's data by a backup: checked completely first, and unusable in any state in between."""
+"""Replaces this instance's data by a backup, which is checked first; in between the instance is unusable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ACTOR: Final = "manage.py restore"
 STAGING_FOLDER: Final = ".restoring"
-"""A folder inside the media folder, which may be a volume of its own, so that files are moved and not copied."""
+"""A folder inside the media folder, which may be a separate volume, so that files are moved and not copied."""
 STOP_REASON: Final = (
     "Restored from a backup of {made_at}. What came after it may be published already, and sources on "
     "autopilot would publish it again."
@@ -38,27 +38,28 @@ STOP_REASON: Final = (
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """What a restore did."""
+    """The outcome of a restore."""
 
     made_at: str
     voided: int
-    """Rows that were being worked on, and are taken up again."""
+    """The number of rows that were in work when the backup was made, and are due again."""
     doubted: int
-    """Publications that are looked up before they may be sent."""
+    """The number of publications that are looked up before they may be sent."""
     stopped: tuple[str, ...]
-    """Workspaces whose publishing waits for the operator."""
+    """The names of the workspaces whose publishing waits for the operator."""
     warning: str
-    """What the keys of the settings can't decrypt; empty if they decrypt everything."""
+    """The doctor's message if the keys of the settings can't decrypt every secret, else an empty text."""
 
 
 def restore(path: Path, *, wipe: bool) -> RestoreResult:
     """Replace database and media by the backup.
 
-    Refuses (`UnusableBackup`) an instance that holds anything, unless `wipe`; a media folder that belongs to
-    neither the database nor the backup; and an instance that is in use. Nothing is changed before the whole
-    backup was read and its checksums agreed. From the moment that the database is replaced until the last
-    step the instance is marked: if it is killed in between, nothing of it starts, and running the same
-    restore again completes it.
+    Raises `UnusableBackup` for an instance that holds anything without `wipe`, or that is in use; for a media
+    folder that belongs to neither the database nor the backup, or has too little space; and for a backup that is
+    damaged or of another database or version. Nothing is changed before the whole backup was read and its
+    checksums agreed. From the moment that the database is replaced until the last step the instance is marked: if
+    the restore is killed in between, nothing of the service starts, and running the same restore again completes
+    it.
     """
     is_half_restored = unfinished_restore.is_half_restored()
     if not wipe and not is_half_restored and _holds_something():
@@ -78,7 +79,7 @@ def restore(path: Path, *, wipe: bool) -> RestoreResult:
         )
         prepared = db_dump.prepare_load(stage / backup_archive.DATABASE)
         crash_point("restore.unpacked")
-        # Whichever database is there after a kill, the folder belongs to it.
+        # Whether a kill leaves the old database or the new one, the folder belongs to it.
         media_root_id.write_ids(*former_ids, *([own_id] if own_id else ()), *_ids_of(description), new_id)
         crash_point("restore.named")
         db_dump.load_database(prepared)
@@ -100,14 +101,14 @@ def restore(path: Path, *, wipe: bool) -> RestoreResult:
 
 
 def _finish(description: backup_archive.BackupDescription, new_id: UUID) -> RestoreResult:
-    """Make the restored rows safe to work on, and remove the mark."""
+    """Make the restored rows safe to work on, and remove the mark of the unfinished restore."""
     with transaction.atomic():
         now = work_queue.database_now()
         voided = _void_leases(now)
         looked_up = publish.mark_unsent_unknown(now=now)
         mailing.doubt_restored(now=now)
         stopped = _stop_autopilots(description)
-        # A new id: the instance that was backed up may go on elsewhere, with its own files.
+        # The id is new, because the instance that was backed up may go on elsewhere, with its own files.
         MediaFolder.everywhere.all().delete()
         MediaFolder.everywhere.create(instance=new_id)
         details = {"made_at": description.made_at, "publications_looked_up": looked_up}
@@ -119,9 +120,9 @@ def _finish(description: backup_archive.BackupDescription, new_id: UUID) -> Rest
 
 
 def _void_leases(now: datetime) -> int:
-    """Make every row that was being worked on due, so that no former holder can write; return how many.
+    """Make every row that was in work due under a new lease, so that no former task can write; return how many.
 
-    A publication that was `publishing` becomes `unknown` then and is looked up, never sent again blindly.
+    A task then makes a publication that was `publishing` `unknown` and looks it up; it is never sent again blindly.
     """
     voided = 0
     models = {job.model for job in jobs.jobs().values() if not isinstance(job, jobs.BatchJob)}
@@ -132,10 +133,10 @@ def _void_leases(now: datetime) -> int:
 
 
 def _stop_autopilots(description: backup_archive.BackupDescription) -> tuple[str, ...]:
-    """Pause publishing of workspaces with autopilot sources; return their names.
+    """Pause publishing of workspaces with autopilot sources, and return their names.
 
-    What such a source published after the backup would be made and published again, under another key that no
-    platform could be asked for. A person has to compare first.
+    Items that such a source published after the backup would be made and published again, under other keys, by
+    which no platform finds the first ones. A person has to compare first.
     """
     with_autopilot = Source.everywhere.filter(autopilot=True, deleted_at=None).values("workspace")
     workspaces = Workspace.everywhere.filter(deleted_at=None, pk__in=with_autopilot).order_by(
@@ -178,7 +179,7 @@ def _refuse_other_folder(
     if not media_root_id.holds_files():
         return
     own_id, folder_ids = media_root_id.own_id(), media_root_id.read_ids()
-    # Killed before its migration, the restored database has no id yet.
+    # A restored database has no id yet if the restore was killed before the migration.
     is_known = (is_half_restored and own_id is None) or bool(
         {own_id, *_ids_of(description)} & set(folder_ids)
     )
@@ -199,7 +200,7 @@ def _refuse_other_folder(
 
 
 def _ids_of(description: backup_archive.BackupDescription) -> tuple[UUID, ...]:
-    """Return the id of the backup's media folder; empty in old backups."""
+    """Return the id of the backup's media folder, or nothing if an old backup has none."""
     try:
         return (UUID(description.instance),)
     except ValueError:
@@ -207,6 +208,7 @@ def _ids_of(description: backup_archive.BackupDescription) -> tuple[UUID, ...]:
 
 
 def _refuse_unless_space(stage: Path, needed: int) -> None:
+    """Create the folder. Raises `UnusableBackup` if its disk has fewer than `needed` bytes free."""
     stage.mkdir(parents=True)
     free = shutil.disk_usage(stage).free
     if free < needed:
@@ -218,10 +220,7 @@ def _refuse_unless_space(stage: Path, needed: int) -> None:
 
 
 def _move_media(stage: Path) -> None:
-    """Replace the media by the unpacked files.
-
-    If it is killed in between, the next run unpacks everything again.
-    """
+    """Replace the media by the unpacked files; after a kill in between the next restore unpacks them again."""
     for path in settings.MEDIA_ROOT.iterdir():
         if path != stage and path.name != media_root_id.ID_FILE:
             _remove(path)

@@ -1,7 +1,7 @@
-"""The table of what is kept how long, and the job that deletes the rest in batches.
+"""Lists how long each kind of data is kept, and deletes older data in batches.
 
-Each `forget` deletes or empties a small batch in one short statement and returns how many rows it handled, 0
-when nothing is too old. If it is killed in between, the next run goes on.
+Each `forget` deletes or empties a small batch in one short statement, and returns how many rows it handled, or 0
+if nothing is too old. If the process is killed in between, the next run continues.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 
 RUN_INTERVAL_SECONDS: Final = 60.0
 BATCH_SIZE: Final = 500
+"""Sessions that are deleted at once."""
 
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """One kind of data: `how_long` is a span, or a sentence if something other than age ends it.
+    """The rule for one kind of data (`what`); `how_long` is a span, or a text if something other than age ends it.
 
-    Without `forget` nothing has to be done.
+    Without `forget` nothing has to be done, or another rule's `forget` does it.
     """
 
     what: str
@@ -53,7 +54,7 @@ class RetentionRule:
 
 
 def forget_sessions(now: datetime) -> int:
-    """Delete a batch of expired sessions; return how many."""
+    """Delete a batch of expired sessions, and return how many."""
     batch = list(
         Session.objects.filter(expire_date__lt=now)
         .order_by("expire_date")
@@ -74,9 +75,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
         accounts_limits.STRANGERS_SESSION_KEPT,
     ),
     RetentionRule(
-        "accounts whose address was never confirmed",
-        accounts_limits.UNVERIFIED_KEPT,
-        users.delete_unverified,
+        "accounts whose address was never confirmed", accounts_limits.UNVERIFIED_KEPT, users.delete_unverified
     ),
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",
@@ -127,8 +126,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
     RetentionRule(
-        "what identifies a raw item (`dedup_key`)",
-        "for good, so that deleted content isn't imported again",
+        "what identifies a raw item (`dedup_key`)", "for good, so that deleted content isn't imported again"
     ),
     RetentionRule(
         "entries of a source that nothing was made of, in its log",
@@ -143,9 +141,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule("ended series and their logs; their digests stay", series.KEPT, series.forget),
     RetentionRule(
-        "items that no longer repeat, with their logs; their repeats stay",
-        recurring.KEPT,
-        recurring.forget,
+        "items that no longer repeat, with their logs; their repeats stay", recurring.KEPT, recurring.forget
     ),
     RetentionRule(
         "unfinished connections of outlets at a platform",
@@ -201,7 +197,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
 
 
 def forget_some() -> int:
-    """Delete a batch of everything that is too old; return how much, 0 once nothing is left."""
+    """Delete a batch of each kind that is too old, and return how many rows in all, or 0 if nothing is left."""
     now, count = utc_now(), 0
     for rule in RULES:
         if rule.forget is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BATCH_SIZE: Final = 200
 MAX_PASSES: Final = 5
-"""The most passes over one column: the next pass gets what was written with another key meanwhile."""
+"""The most passes over one column; a further pass gets the values that others changed during the last one."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,13 @@ class Column:
 
 @dataclass(frozen=True)
 class RotatedColumn:
-    """What became of a column's values.
-
-    They were rewritten (`anew`), changed by somebody else meanwhile (`overtaken`), or can't be decrypted
-    (`shut`).
-    """
+    """The numbers of a column's values with each outcome."""
 
     column: Column
-    anew: int
+    rewritten: int
     overtaken: int
-    shut: int
+    """Values that others changed meanwhile."""
+    undecryptable: int
 
 
 def sealed_columns() -> list[Column]:
@@ -58,7 +55,7 @@ def sealed_columns() -> list[Column]:
 
 
 def newest_key() -> str:
-    """Return the id of the key that encrypts."""
+    """Return the id of the key that encrypts, the first of `FIELD_KEYS`."""
     return str(settings.FIELD_KEYS[0]).partition(":")[0]
 
 
@@ -68,47 +65,49 @@ def count_by_key() -> dict[Column, Counter[str]]:
 
 
 def rotate() -> Iterator[RotatedColumn]:
-    """Rotate one column after the other, yielding each result.
+    """Encrypt the values of one column after the other again, and yield each result.
 
     It may be killed and started again at any moment.
     """
     for column in sealed_columns():
-        anew, overtaken, shut = 0, 0, 0
+        rewritten, overtaken, undecryptable = 0, 0, 0
         for _ in range(MAX_PASSES):
             result = _rotate_once(column)
-            anew, overtaken, shut = anew + result.anew, overtaken + result.overtaken, result.shut
+            rewritten, overtaken = rewritten + result.rewritten, overtaken + result.overtaken
+            # Each pass counts the same ones.
+            undecryptable = result.undecryptable
             if not result.overtaken:
                 break
-        yield RotatedColumn(column, anew, overtaken, shut)
+        yield RotatedColumn(column, rewritten, overtaken, undecryptable)
 
 
 def _rotate_once(column: Column) -> RotatedColumn:
-    """Go once over the column's outdated values."""
+    """Encrypt the column's outdated values again, in one pass."""
     counts: Counter[str] = Counter()
     last: Any = None
     while rows := _outdated_values(column, last):
         for key, stored in rows:
             counts[_rotate_value(column, key, stored)] += 1
         last = rows[-1][0]
-    return RotatedColumn(column, counts["anew"], counts["overtaken"], counts["shut"])
+    return RotatedColumn(column, counts["rewritten"], counts["overtaken"], counts["undecryptable"])
 
 
 def _rotate_value(column: Column, key: Any, stored: str) -> str:
-    """Encrypt one value again if it is still the one read, so that no concurrent write is undone."""
+    """Encrypt one value again unless others changed it, and return the outcome's field in `RotatedColumn`."""
     try:
         fresh = seal(unseal(stored))
     except CannotDecrypt:
-        return "shut"
+        return "undecryptable"
     quote = connection.ops.quote_name
     table, name, pk = quote(column.table), quote(column.name), quote(column.key)
     sql = f"UPDATE {table} SET {name} = %s WHERE {pk} = %s AND {name} = %s"  # noqa: S608  names of our own models
     with connection.cursor() as cursor:
         cursor.execute(sql, [fresh, key, stored])
-        return "anew" if cursor.rowcount else "overtaken"
+        return "rewritten" if cursor.rowcount else "overtaken"
 
 
 def _outdated_values(column: Column, after: Any) -> list[tuple[Any, str]]:
-    """Return the next stored values that another key has encrypted."""
+    """Return the next batch of keys and stored values that aren't encrypted with the newest key."""
     quote = connection.ops.quote_name
     table, name, pk = quote(column.table), quote(column.name), quote(column.key)
     prefix = f"{newest_key()}:"
@@ -125,7 +124,7 @@ def _outdated_values(column: Column, after: Any) -> list[tuple[Any, str]]:
 
 
 def _count_keys(column: Column) -> Counter[str]:
-    """Return how many values are encrypted with each key id."""
+    """Return how many values of the column are encrypted with each key id."""
     quote = connection.ops.quote_name
     table, name, pk = quote(column.table), quote(column.name), quote(column.key)
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Reads what the workers run and have queued, and finds queues with due rows that no worker takes."""
+"""Reads which tasks run and are queued, and finds queues with due rows that no worker takes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 UNSERVED_SECONDS: Final = 15.0
+"""The age of a due row from which a queue without a worker is reported."""
 
 
 @dataclass(frozen=True)
 class JobQueue:
-    """The state of one queue."""
+    """The state of one queue: its workers' slots, its tasks, and its due rows with the age of the oldest."""
 
     name: str
     slots: int
@@ -28,13 +29,13 @@ class JobQueue:
 
     @property
     def is_unserved(self) -> bool:
-        """Return whether something has been due for a while and no worker takes the queue."""
+        """True if a row has been due for a while and no worker takes the queue."""
         return self.slots == 0 and self.oldest_seconds > UNSERVED_SECONDS
 
 
 def job_queues(now: datetime) -> list[JobQueue]:
-    """Return every queue but the dispatcher's."""
-    slots = work_leases.slots(now)
+    """Return the state of every queue but the dispatcher's."""
+    slots = work_leases.count_slots(now)
     backlogs = queue_stats.backlog_of_jobs() + queue_stats.unread_events()
     leases = running_or_queued(now)
     queues = []
@@ -56,12 +57,12 @@ def job_queues(now: datetime) -> list[JobQueue]:
 
 
 def unserved_queues(now: datetime) -> list[JobQueue]:
-    """Return the queues in which something is due and that no living worker takes."""
+    """Return the queues in which a row has been due for a while and that no living worker takes."""
     return [job_queue for job_queue in job_queues(now) if job_queue.is_unserved]
 
 
 def running_or_queued(now: datetime) -> list[Lease]:
-    """Return the leases of all tasks, without those of dead workers and of lost messages."""
+    """Return the leases of running and queued tasks, without those of dead workers and of lost messages."""
     alive = set(Worker.everywhere.filter(seen_at__gt=now - work_leases.ALIVE).values_list("pk", flat=True))
     leases = Lease.everywhere.exclude(state=LeaseState.RESTING)
     return [

@@ -1,7 +1,7 @@
-"""The mark of an unfinished restore: while it is there, nothing of the service may start.
+"""Reads and clears the mark of an unfinished restore, with which nothing of the service may start.
 
-It is a table that is created in the transaction that restores the rows, and dropped in the one that ends the
-restore. So every process that shares the database sees it, on whatever machine.
+The mark is a table that is created in the transaction that restores the rows, and dropped in the one that ends
+the restore. So every process that shares the database sees it, on whatever machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MESSAGE: Final = (
 
 
 class HalfRestored(Exception):
-    """Raised when the instance must not work until its restore was run again."""
+    """Raised if the instance must not start before its restore was run again."""
 
     def __init__(self) -> None:
         super().__init__(MESSAGE)
@@ -36,11 +36,11 @@ def is_half_restored() -> bool:
 
 
 def refuse_to_start(*, before_fork: bool = False) -> None:
-    """Raise `HalfRestored` if the mark is there; an unavailable database is waited for elsewhere.
+    """Raise `HalfRestored` if the mark is there; do nothing if the database is unavailable.
 
-    With `before_fork` the pool is closed too: the threads that open its connections don't live on in a forked
-    process, which would share its parent's few connections and wait in vain for more. Nobody else may be
-    using the pool then.
+    With `before_fork` the pool is closed too, because the threads that open its connections don't live on in a
+    forked process, which would share its parent's few connections and wait in vain for more. No other thread may
+    use the pool then.
     """
     try:
         if is_half_restored():

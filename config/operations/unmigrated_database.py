@@ -30,9 +30,9 @@ def replaced_migrations() -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
 
 
 def why_not(applied: Collection[tuple[str, str]]) -> str | None:
-    """Return the message for a database that lacks some of an app's old migrations, else None.
+    """Return the message for a database that lacks some of an app's old migrations, else `None`.
 
-    Django would silently skip such an app, and the missing tables would be noticed much later.
+    Django would skip such an app without an error, and the missing tables would be noticed much later.
     """
     applied_set = set(applied)
     replaced = replaced_migrations()
@@ -50,9 +50,9 @@ def why_not(applied: Collection[tuple[str, str]]) -> str | None:
 
 
 def explain_error(connection: BaseDatabaseWrapper, error: DatabaseError) -> str | None:
-    """Return what is wrong with the database; None for faults of our own, which keep their traceback.
+    """Return what is wrong with the database, or `None` for our own faults, which keep their traceback.
 
-    An SQLite file without tables, which opening it has created, is removed.
+    An SQLite file without tables is removed, because opening it has created it.
     """
     database_text = f"The database {connection.settings_dict['NAME']}"
     if _NO_TABLE.search(str(error)):

@@ -1,6 +1,6 @@
-"""Template tag of the banners on a workspace's pages: what keeps it from working right now.
+"""Defines the template tag of the banners on a workspace's pages, which say what keeps it from working.
 
-It is in the wiring, because several apps contribute.
+It belongs to no app, because several apps contribute.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ if TYPE_CHECKING:
 register = template.Library()
 _ITEM_PAGES: Final = frozenset({"item", "made", "publication", "review"})
 """The first words of the URL names of pages that show one item, or one after the other."""
-_REASON_CHARACTERS: Final = 300
+_MAX_REASON_CHARACTERS: Final = 300
+"""A longer reason of an operator is truncated."""
 _APPROVED_ON_CREATION: Final = timedelta(minutes=1)
+"""A workspace that was approved within this time after its creation gets no banner about it."""
 
 
 @dataclass(frozen=True)
 class Banner:
-    """A message at the top of the page; `tone` and `icon` are names of the style sheet and the icons."""
+    """A message at the top of the page; `tone` is a class of the style sheet, `icon` the name of an icon."""
 
     title: str
     text: str
@@ -53,7 +55,7 @@ class Banner:
 def standing_banners(place: Place | None, view_name: str | None = "") -> list[Banner]:
     """Return the banners that apply now; `view_name` is the name of the open page's URL.
 
-    It takes three queries, whatever applies, and one more for a workspace without access; the operator's
+    It takes three queries, whichever banners apply, and one more for a workspace without access. The operator's
     switches are read once a second for all pages together.
     """
     if place is None:
@@ -70,7 +72,10 @@ def standing_banners(place: Place | None, view_name: str | None = "") -> list[Ba
 
 
 def _access(place: Place, view_name: str) -> list[Banner]:
-    """Return the state of the access request and the operator's decision; nothing on the access page."""
+    """Return the banner about the access request and the operator's decision, if this page needs one.
+
+    The access page and workspaces that are about to be deleted have none.
+    """
     workspace = place.workspace
     if workspace.deletes_at is not None or view_name == "access":
         return []
@@ -78,14 +83,14 @@ def _access(place: Place, view_name: str) -> list[Banner]:
         return _approved(place) if view_name == "home" else []
     revoked_at = workspace.delisted_at
     is_revoked = revoked_at is not None
-    # Items can be made and reviewed meanwhile, so their pages don't repeat the banner.
+    # Items can be made and reviewed before the approval, so their pages don't repeat the banner.
     if not is_revoked and view_name.partition("_")[0] in _ITEM_PAGES:
         return []
     last = whitelist_requests.last_request(workspace)
     link = (_address(place, "access"), _("Request access")) if place.may_manage else ("", "")
     if last is not None and last.status == WhitelistRequest.Status.PENDING:
         if view_name == "home" and not is_revoked:
-            # The home page's first steps say so.
+            # The first steps on the home page say the same.
             return []
         text = _("Access requested on %(day)s; an operator decides.") % {
             "day": _format_day(place, last.created_at)
@@ -98,7 +103,9 @@ def _access(place: Place, view_name: str) -> list[Banner]:
             "day": _format_day(place, last.decided_at or last.created_at)
         }
         return [
-            Banner(title, Truncator(last.reason).chars(_REASON_CHARACTERS), *link, tone="bad", icon="lock")
+            Banner(
+                title, Truncator(last.reason).chars(_MAX_REASON_CHARACTERS), *link, tone="bad", icon="lock"
+            )
         ]
     if revoked_at is not None:
         title = _("Access revoked on %(day)s.") % {"day": _format_day(place, revoked_at)}
@@ -114,7 +121,7 @@ def _access(place: Place, view_name: str) -> list[Banner]:
 
 
 def _approved(place: Place) -> list[Banner]:
-    """Say for some days what the approval opened, unless the workspace was approved on creation."""
+    """Return the banner about a new approval, for some days, unless the workspace was approved on creation."""
     approved_at = place.workspace.whitelisted_at
     is_new = approved_at is not None and utc_now() - approved_at < limits.APPROVAL_SHOWN
     if approved_at is None or not is_new or approved_at - place.workspace.created_at < _APPROVED_ON_CREATION:
@@ -140,20 +147,19 @@ def _stopped(place: Place) -> list[Banner]:
 
 
 def _publishing(place: Place) -> list[Banner]:
-    """Return the workspace's own hold or, without one, what is late by the clock, even without a worker."""
+    """Return the banner about the workspace's own hold or, without one, about late publications.
+
+    They are late by the clock, so the banner appears even if no worker runs.
+    """
     now = utc_now()
-    reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
+    reason, late = counts.publishing_blockers(place.workspace.pk, now=now)
     if reason is not None:
         text = f"{reason.rstrip('.')}."
         link = _address(place, "queues_page")
         return [Banner(_("Publishing is paused."), text, link, _("View"))]
     if late is None:
         return []
-    title = ngettext(
-        "%(count)d post late (%(span)s)",
-        "%(count)d posts late (up to %(span)s)",
-        late.count,
-    )
+    title = ngettext("%(count)d post late (%(span)s)", "%(count)d posts late (up to %(span)s)", late.count)
     span = timesince(now - timedelta(minutes=late.minutes), now, depth=1).replace("\xa0", " ")
     link = _address(place, "failures")
     return [Banner(title % {"count": late.count, "span": span}, "", link, _("Fix"))]
@@ -178,11 +184,11 @@ def _outlets(place: Place) -> list[Banner]:
 
 
 def _endpoints(place: Place) -> list[Banner]:
-    """Return one banner per cause.
+    """Return a banner for each cause of endpoints that the service has switched off.
 
-    People who can't manage endpoints see no paths: some receivers' paths are secrets.
+    People who can't manage endpoints see no paths, because some receivers' paths are secrets.
     """
-    disabled = endpoints.disabled(place.workspace.pk)
+    disabled = endpoints.find_disabled(place.workspace.pk)
     address = _address(place, "webhooks") if place.may_manage else ""
     banners = []
     for is_gone in (True, False):

@@ -1,4 +1,4 @@
-"""Template tags for the navigation of `pipeline.pages.navigation`, which is on every page."""
+"""Registers the template tags of `pipeline.pages.navigation`, whose navigation is on every page."""
 
 from django import template
 

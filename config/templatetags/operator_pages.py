@@ -1,4 +1,4 @@
-"""Template tags of the operators' pages: what needs attention, what is stopped, money, and links to rows."""
+"""Defines the template tags of the operators' pages: needs, switches, money, scopes, and links to rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ register.filter("usd", as_usd)
 
 @register.simple_tag
 def what_needs(user: User) -> list[needs_attention.Need]:
-    """Return what needs the operator and this person may see."""
+    """Return the lines about what needs the operator's attention that this person may see."""
     return needs_attention.visible_needs(user)
 
 
@@ -42,7 +42,7 @@ def admin_page(row: Any) -> str:
 
 @register.filter
 def scopes_told(scopes: list[str]) -> str:
-    """Return the name of the preset with these scopes, or else the scopes."""
+    """Return the name of the preset with exactly these scopes, or else the scopes with commas between them."""
     preset = next(
         (name for name, preset_scopes in tokens.PRESETS.items() if set(preset_scopes) == set(scopes)), None
     )

@@ -1,4 +1,4 @@
-"""Template tags of the pages: icons, badges, times, and the token that identifies a displayed form."""
+"""Defines the template tags of the pages: icons, badges, times, and the token of a displayed form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 @cache
 def _shapes(name: str) -> SafeString:
-    """Return the shapes inside one of our own files in static/icons."""
+    """Return the shapes inside one of our own files in `static/icons`, as SVG without namespaces."""
     # Files of the project itself, so they hold no malicious XML.
     tree = ET.parse(settings.BASE_DIR / "static" / "icons" / f"{name}.svg")  # noqa: S314
     shapes = []
@@ -38,7 +38,7 @@ def _shapes(name: str) -> SafeString:
 
 @register.simple_tag
 def icon(name: str, extra: str = "") -> SafeString:
-    """Return an icon for decoration only: text stands beside it, or in the label of its button."""
+    """Return an icon for decoration only, because text stands next to it or in the label of its button."""
     return format_html(
         '<svg class="icon {}" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" '
         'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">{}</svg>',
@@ -49,7 +49,7 @@ def icon(name: str, extra: str = "") -> SafeString:
 
 @register.simple_tag
 def sample(row: object) -> SafeString:
-    """Return the badge of sample data; empty for everything else."""
+    """Return the badge of sample data, or an empty text for other rows."""
     is_sample = row.get("is_sample") if isinstance(row, dict) else getattr(row, "is_sample", False)
     if not is_sample:
         return mark_safe("")
@@ -70,19 +70,19 @@ def get_item(table: Mapping[str, object], key: str) -> object:
 
 @register.filter
 def actor_name(actor: str | None) -> str:
-    """Return a person's address or an API key's name; empty for nobody."""
+    """Return a person's address or an API key's name, or an empty text for no actor."""
     return tokens.actor_name(actor) if actor else ""
 
 
 @register.filter
 def local_time(moment: datetime | None, zone: str = "UTC") -> SafeString:
-    """Return a moment in the workspace's time zone for people, and in ISO form for machines."""
+    """Return a moment in the workspace's time zone for people, and in ISO form for machines; a dash for `None`."""
     return _time(moment, zone, "%b %Y, %H:%M")
 
 
 @register.filter
 def local_time_exact(moment: datetime | None, zone: str = "UTC") -> SafeString:
-    """Return a moment with seconds and without a year, for what has just happened."""
+    """Return a moment as `local_time` does, with seconds and without a year, for a recent event."""
     return _time(moment, zone, "%b, %H:%M:%S")
 
 
@@ -102,7 +102,7 @@ def _time(moment: datetime | None, zone: str, date_format: str) -> SafeString:
 
 @register.simple_tag
 def code_minutes() -> int:
-    """Return for how many minutes a mailed code works; the same for each kind (settings.py)."""
+    """Return for how many minutes a mailed code works, which is the same for each kind of code (settings.py)."""
     return settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT // 60
 
 
@@ -114,5 +114,5 @@ def sends_mail() -> bool:
 
 @register.simple_tag
 def mails_folder() -> str:
-    """Return where mails are written as files; empty if they are sent."""
+    """Return the folder that mails are written to, or an empty text if they are sent or printed."""
     return settings.EMAIL_FILE_PATH or ""

@@ -1,4 +1,4 @@
-"""The pipeline in the operators' admin."""
+"""Registers the pipeline in the operators' admin."""
 
 from pipeline.admin import content, runtime
 

@@ -1,4 +1,4 @@
-"""The operators' pages of what the pipeline holds: everything is readable, nothing is changed."""
+"""Registers the operators' pages of the pipeline's content, on which nothing can be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators' pages of what the pipeline runs on: calls to models, switches, apps of platforms, the media folder."""
+"""Registers the operators' pages of calls to models, switches, apps at platforms and the media folder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.money import as_usd
 from pipeline import plugins
-from pipeline.models import (
-    MediaFolder,
-    ModelCall,
-    OAuthApp,
-    Switch,
-)
+from pipeline.models import MediaFolder, ModelCall, OAuthApp, Switch
 from pipeline.outlets import oauth_connect
 from pipeline.switches import kill_switch
 
@@ -39,7 +34,7 @@ else:
 
 @admin.register(ModelCall)
 class ModelCallAdmin(ReadOnlyAdmin, WorkspaceSearch):
-    """The books of every call to a model, and what the filtered ones cost together."""
+    """Lists the calls to models, with the totals of the filtered ones."""
 
     change_list_template = "admin/pipeline/modelcall/change_list.html"
     list_display = (
@@ -65,20 +60,20 @@ class ModelCallAdmin(ReadOnlyAdmin, WorkspaceSearch):
     search_help_text = _("A workspace's name or id, or the vendor's request id")
     ordering = ("-created_at",)
     list_per_page = 50
-    # Counting all of them for "n of m" costs more than the page.
+    # Counting all calls for "n of m" costs more than the page.
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         # A run's stored answers can be long, and the list shows its engine alone.
-        found: QuerySet[Any] = super().get_queryset(request)
-        return found.select_related("workspace", "generation").defer("generation__answers")
+        calls: QuerySet[Any] = super().get_queryset(request)
+        return calls.select_related("workspace", "generation").defer("generation__answers")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
-        answer: Any = super().changelist_view(request, extra_context)
-        changes = getattr(answer, "context_data", None) or {}
-        if "cl" in changes:
+        response: Any = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if "cl" in context:
             totals = (
-                changes["cl"]
+                context["cl"]
                 .queryset.order_by()
                 .aggregate(
                     calls=Count("pk"),
@@ -88,9 +83,9 @@ class ModelCallAdmin(ReadOnlyAdmin, WorkspaceSearch):
                     cost=Sum("cost_micro_usd", default=0),
                 )
             )
-            changes["totals"] = {**totals, "cost": as_usd(totals["cost"])}
-        shown: TemplateResponse = answer
-        return shown
+            context["totals"] = {**totals, "cost": as_usd(totals["cost"])}
+        page: TemplateResponse = response
+        return page
 
     @admin.display(description=_("format"), ordering="generation__engine")
     def engine(self, call: ModelCall) -> str:
@@ -109,31 +104,31 @@ class ModelCallAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return as_usd(call.cost_micro_usd)
 
 
-def _platforms() -> list[tuple[str, Any]]:
+def _platform_choices() -> list[tuple[str, Any]]:
     return [("", _("all")), *((kind, kind) for kind in plugins.kinds("platforms"))]
 
 
 class SwitchForm(ModelFormBase):
-    platform = ChoiceField(choices=_platforms, required=False, label=_("Platform"))
+    platform = ChoiceField(choices=_platform_choices, required=False, label=_("Platform"))
 
     class Meta:
         model = Switch
         fields = ("what", "platform", "workspace", "reason")
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
+        values: dict[str, Any] = super().clean() or self.cleaned_data
         try:
             kill_switch.refuse_unless_sound(
-                given.get("what", ""), given.get("platform", ""), given.get("reason", "")
+                values.get("what", ""), values.get("platform", ""), values.get("reason", "")
             )
         except AppError as error:
             raise ValidationError(str(error)) from error
-        return given
+        return values
 
     def _get_validation_exclusions(self) -> set[str]:
-        # Stopping what is stopped already renews its reason, so the constraint is not asked here.
-        found: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
-        return found | {"platform"}
+        # A second stop of the same renews its reason, so the unique constraint isn't checked here.
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
+        return excluded | {"platform"}
 
 
 @admin.register(MediaFolder)
@@ -173,7 +168,7 @@ class SwitchAdmin(ModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Django's own delete would let go without waking what waits.
+        # Django's delete would resume without waking the rows that wait.
         del request, obj
         return False
 
@@ -201,12 +196,12 @@ class SwitchAdmin(ModelAdmin):
         self.message_user(request, text, messages.SUCCESS)
 
 
-def _connectable() -> list[tuple[str, Any]]:
-    return [(one.kind, one.label) for one in oauth_connect.platforms()]
+def _oauth_platform_choices() -> list[tuple[str, Any]]:
+    return [(platform.kind, platform.label) for platform in oauth_connect.platforms()]
 
 
 class OAuthAppForm(ModelFormBase):
-    platform = ChoiceField(choices=_connectable, label=_("Platform"))
+    platform = ChoiceField(choices=_oauth_platform_choices, label=_("Platform"))
     secret = CharField(
         label=_("Client secret"),
         required=False,
@@ -236,13 +231,18 @@ class OAuthAppAdmin(ModelAdmin):
 
     @admin.display(description=_("redirect address to register there"))
     def redirect(self, app: OAuthApp) -> str:
-        kinds = [app.platform] if app.platform else [one.kind for one in oauth_connect.platforms()]
+        if app.platform:
+            return oauth_connect.redirect_address(app.platform)
+        kinds = [platform.kind for platform in oauth_connect.platforms()]
         return ", ".join(map(oauth_connect.redirect_address, kinds))
 
     @admin.display(description=_("how to register"))
     def setup(self, app: OAuthApp) -> str:
-        there = [one for one in oauth_connect.platforms() if one.oauth and app.platform in {"", one.kind}]
-        return " ".join(f"{one.label}: {one.oauth.setup}" for one in there if one.oauth)
+        return " ".join(
+            f"{platform.label}: {platform.oauth.setup}"
+            for platform in oauth_connect.platforms()
+            if platform.oauth and app.platform in {"", platform.kind}
+        )
 
     def save_model(self, request: HttpRequest, obj: OAuthApp, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change

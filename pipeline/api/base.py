@@ -1,7 +1,4 @@
-"""The base of the pipeline's views: the caller's rows, the order of errors, the workspace's defaults.
-
-It also has the OpenAPI parameters that the views share.
-"""
+"""Defines the base of the pipeline's views, and the OpenAPI parameters that they share."""
 
 from __future__ import annotations
 
@@ -73,7 +70,7 @@ class PipelineResource(WorkspaceResource):
         return own_rows
 
     def find(self, rows: QuerySet[Any], prefix: str, public_id: str) -> Any:
-        """Return the row with that public id. Raises `NotFound`, also for another workspace's id."""
+        """Return the one of `rows` with that public id. Raises `NotFound` if there is none."""
         key = ids.decode(prefix, public_id)
         row = rows.filter(pk=key).first() if key else None
         if row is None:
@@ -82,11 +79,11 @@ class PipelineResource(WorkspaceResource):
 
     @contextmanager
     def quota_before_conflict(self, price: int) -> Iterator[None]:
-        """Raise `QuotaExceeded` (402) before `Conflict` (409), as the contract asks, if credits don't
-        suffice.
+        """Replace a `Conflict` (409) by `QuotaExceeded` (402) if the credits don't suffice for `price`.
 
-        The action itself reserves last, so that the balance is locked as briefly as possible; this only reads
-        it, and only after a refusal.
+        The contract has this order of errors. The action reserves the credits last, so that the balance is
+        locked as briefly as possible; this reads the balance after a refusal only. Callers who pay nothing get
+        the `Conflict`.
         """
         try:
             yield

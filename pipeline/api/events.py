@@ -100,7 +100,7 @@ class EventView(PipelineResource):
 
 
 def _data_fields(event_type: str) -> dict[str, Any]:
-    """Return the fields of an event's `data`, by type."""
+    """Return the fields of the `data` of this type of event."""
     if event_type == TEST:
         return {"endpoint": PublicIdField("whe"), "message": serializers.CharField()}
     return {
@@ -108,7 +108,7 @@ def _data_fields(event_type: str) -> dict[str, Any]:
     }
 
 
-def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
+def _envelope_serializer(event_type: str) -> type[serializers.Serializer[Any]]:
     """Return the serializer of an event's envelope, for the OpenAPI document."""
     name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
     data = _data_fields(event_type)
@@ -128,7 +128,7 @@ def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
     return type(f"{name}Event", (serializers.Serializer,), members)
 
 
-def _webhook(event_type: str) -> OpenApiWebhook:
+def _describe_webhook(event_type: str) -> OpenApiWebhook:
     """Return the OpenAPI description of an event as a webhook."""
     default = "Sent by default." if events.TYPES.get(event_type) else "Sent to endpoints that ask for it."
     if event_type == TEST:
@@ -139,10 +139,10 @@ def _webhook(event_type: str) -> OpenApiWebhook:
             summary=_SUMMARIES[event_type],
             description=f"{default} Signed by Standard Webhooks: webhook-id, webhook-timestamp, webhook-signature.",
             tags=["webhooks"],
-            request=_envelope(event_type),
+            request=_envelope_serializer(event_type),
             responses={"2XX": OpenApiResponse(description="Accepted; any other answer is retried.")},
         ),
     )
 
 
-WEBHOOKS: Final = [_webhook(event_type) for event_type in (*events.TYPES, TEST)]
+WEBHOOKS: Final = [_describe_webhook(event_type) for event_type in (*events.TYPES, TEST)]

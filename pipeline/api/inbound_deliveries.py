@@ -24,15 +24,14 @@ from config.core.api.fields import (
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choices, read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
 from pipeline.api.response_schemas import ObjectField, listing
-from pipeline.ingest.inbound_deliveries import secrets
-from pipeline.ingest.inbound_deliveries import try_and_replay as trying
+from pipeline.ingest.inbound_deliveries import secrets, try_and_replay
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source
 from pipeline.sources.webhook import DEFAULTS, MAPPING
 
@@ -167,11 +166,11 @@ class InboundDeliveryView(PipelineResource):
         "rotate": "sources:write",
     }
 
-    def _source(self, public_id: str) -> Source:
+    def _find_source(self, public_id: str) -> Source:
         source: Source = self.find(self.rows(Source).filter(deleted_at=None), "src", public_id)
         return source
 
-    def _delivery(self, source: Source, public_id: str) -> InboundDelivery:
+    def _find_delivery(self, source: Source, public_id: str) -> InboundDelivery:
         delivery: InboundDelivery = self.find(
             self.rows(InboundDelivery).filter(source=source), "ind", public_id
         )
@@ -186,7 +185,7 @@ class InboundDeliveryView(PipelineResource):
         ),
     )
     def list(self, request: Request, id: str) -> Response:
-        source = self._source(id)
+        source = self._find_source(id)
         query = read_query(request, FILTERS)
         rows = self.rows(InboundDelivery).filter(source=source)
         if "status" in query:
@@ -203,9 +202,9 @@ class InboundDeliveryView(PipelineResource):
         responses=openapi_responses({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
     )
     def replay(self, request: Request, id: str, delivery: str) -> Response:
-        row = self._delivery(self._source(id), delivery)
+        row = self._find_delivery(self._find_source(id), delivery)
         self.read_body(request, NoFields)
-        replayed = trying.replay(row, now=utc_now()).delivery
+        replayed = try_and_replay.replay(row, now=utc_now()).delivery
         return Response(serialize_delivery(_row_of(replayed)) if replayed else None)
 
     @extend_schema(
@@ -216,17 +215,17 @@ class InboundDeliveryView(PipelineResource):
         responses=openapi_responses({200: MappingTrial}, 404, 409, 413, 415, 422),
     )
     def dry_run(self, request: Request, id: str) -> Response:
-        source = self._source(id)
+        source = self._find_source(id)
         trial_input = self.read_body(request, MappingTrialInput)
         if source.type != "webhook":
             message = "Only webhook sources have a mapping."
             raise Conflict.because("not_a_webhook", message, field="type")
         delivery = trial_input.get("delivery")
-        trial = trying.try_settings(
+        trial = try_and_replay.try_settings(
             source,
             payload=trial_input.get("payload"),
-            delivery=self._delivery(source, encode("ind", delivery)) if delivery else None,
-            wishes={name: trial_input[name] for name in trying.TRIAL_SETTINGS if name in trial_input},
+            delivery=self._find_delivery(source, encode("ind", delivery)) if delivery else None,
+            wishes={name: trial_input[name] for name in try_and_replay.TRIAL_SETTINGS if name in trial_input},
             now=utc_now(),
         )
         return Response(_serialize_trial(trial))
@@ -239,7 +238,7 @@ class InboundDeliveryView(PipelineResource):
         responses=openapi_responses({200: InboundSecretDocument}, 404, 409, 413, 415, 422),
     )
     def rotate(self, request: Request, id: str) -> Response:
-        source = self._source(id)
+        source = self._find_source(id)
         rotation = self.read_body(request, RotateInput)
         overlap = rotation.get("overlap_seconds")
         new_secret = secrets.rotate(
@@ -271,13 +270,13 @@ def serialize_delivery(row: Mapping[str, Any]) -> dict[str, Any]:
         "notes": row["notes"],
         "raw_item": encode("raw", row["raw_item_id"]) if row["raw_item_id"] else None,
         "test": row["test"],
-        "replayed_at": as_z_or_none(row["replayed_at"]),
-        "created_at": as_z(row["created_at"]),
+        "replayed_at": format_utc_or_none(row["replayed_at"]),
+        "created_at": format_utc(row["created_at"]),
     }
 
 
 def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
-    """Return a delivery's values under `LIST_FIELDS`."""
+    """Return a delivery's values by the names in `LIST_FIELDS`."""
     excerpt = None if delivery.body is None else bytes(delivery.body)[: limits.INBOUND_EXCERPT]
     return {
         **{name: getattr(delivery, name) for name in LIST_FIELDS if name != "excerpt"},
@@ -285,7 +284,8 @@ def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
     }
 
 
-def _serialize_trial(trial: trying.Trial) -> dict[str, Any]:
+def _serialize_trial(trial: try_and_replay.Trial) -> dict[str, Any]:
+    """Return the outcome of a trial, with the plan of the raw item that it would push."""
     plan = trial.plan
     return {
         "outcome": trial.outcome,

@@ -259,7 +259,7 @@ class PersonaView(PipelineResource):
 
 @contextmanager
 def _locate_errors() -> Iterator[None]:
-    """Rename the fields of errors to where this API has them: sections are nested."""
+    """Rename the fields of an `Invalid` error to their paths in this API, which nests the sections."""
     try:
         yield
     except Invalid as error:
@@ -278,7 +278,7 @@ def _api_field(field: str | None) -> str | None:
 
 
 def _as_content(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values under the model's names, with the sections beside the rest."""
+    """Return the values by the model's names, with the sections next to the other values."""
     content = {name: value for name, value in values.items() if name != "sections"}
     if content.get("handle", "") is None:
         content["handle"] = ""

@@ -121,7 +121,7 @@ class PublicationView(PipelineResource):
         row = self.find(self.rows(Publication), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.reconcile_now(row, now=now), now)
+        return _accepted_response(publish.reconcile_now(row, now=now), now)
 
     @extend_schema(
         operation_id="publications_retry",
@@ -135,7 +135,7 @@ class PublicationView(PipelineResource):
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.retry(row, by=self.caller.actor, now=now), now)
+        return _accepted_response(publish.retry(row, by=self.caller.actor, now=now), now)
 
     @extend_schema(
         operation_id="publications_remove",
@@ -149,7 +149,7 @@ class PublicationView(PipelineResource):
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.request_removal(row, now=now), now)
+        return _accepted_response(publish.request_removal(row, now=now), now)
 
     @extend_schema(
         operation_id="publications_settle",
@@ -169,6 +169,6 @@ class PublicationView(PipelineResource):
         return Response(payloads.publication(payloads.row_of(settled), now=now))
 
 
-def _accepted(row: Publication, now: datetime) -> Response:
-    """Return 202 with the publication."""
+def _accepted_response(row: Publication, now: datetime) -> Response:
+    """Return a response with status 202 and the publication."""
     return Response(payloads.publication(payloads.row_of(row), now=now), status=202)

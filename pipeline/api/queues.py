@@ -18,7 +18,7 @@ from config.core.api.fields import MomentField, PublicIdField, StrictCharField, 
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
 from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pipeline.models import PublishHold
 
 MAX_SLOTS_SHOWN: Final = 20
+"""The most next slots that are shown with a queue."""
 
 OutletsByQueue = dict[UUID | None, list[str]]
 
@@ -124,21 +125,21 @@ class QueueView(PipelineResource):
             {field.attname: getattr(row, field.attname) for field in row._meta.fields},
             self._outlets_by_queue(),
         )
-        body["next_slots"] = self._next_slots(row, body["outlets"])
+        body["next_slots"] = self._read_next_slots(row, body["outlets"])
         return respond_with_tag(request, body, tag=weak_tag(body))
 
     def _rows(self) -> Any:
         return PublishQueue.objects.of(self.caller.workspace)
 
     def _outlets_by_queue(self) -> OutletsByQueue:
-        """Return the public ids of the outlets by the queue that they use; None stands for the default queue."""
+        """Return the public ids of the outlets by the queue that they use; `None` stands for the default queue."""
         ids_by_queue: OutletsByQueue = {}
         rows = Outlet.objects.of(self.caller.workspace).filter(deleted_at=None).order_by("id")
         for key, queue in rows.values_list("id", "queue_id"):
             ids_by_queue.setdefault(queue, []).append(ids.encode("out", key))
         return ids_by_queue
 
-    def _next_slots(self, queue: PublishQueue, outlets: Sequence[str]) -> Sequence[dict[str, Any]]:
+    def _read_next_slots(self, queue: PublishQueue, outlets: Sequence[str]) -> Sequence[dict[str, Any]]:
         """Return the queue's next slots with the publications scheduled for them."""
         now = utc_now()
         slots = tuple(islice(publish.moments_of(queue, after=now), MAX_SLOTS_SHOWN))
@@ -157,7 +158,7 @@ class QueueView(PipelineResource):
             takers[row.due_at] = (*takers[row.due_at], taker)
         return [
             {
-                "at": as_z(slot.moment),
+                "at": format_utc(slot.moment),
                 "local_time": slot.clock.text,
                 "taken_by": takers[slot.moment],
             }
@@ -166,7 +167,7 @@ class QueueView(PipelineResource):
 
 
 def _serialize_queue(row: Mapping[str, Any], outlets_by_queue: OutletsByQueue) -> dict[str, Any]:
-    """Return a queue; outlets without a queue use the default one."""
+    """Return a queue with its outlets; those of the default queue include the outlets without a queue."""
     own_outlets = outlets_by_queue.get(row["id"], [])
     return payloads.publish_queue(
         row, outlets=[*own_outlets, *outlets_by_queue.get(None, [])] if row["is_default"] else own_outlets
@@ -242,6 +243,7 @@ class HoldView(PipelineResource):
         return Response(status=204)
 
     def _serialize_hold(self, row: PublishHold | None) -> dict[str, Any]:
+        """Return the hold, or that there is none, with the scheduled publications."""
         coming, has_more = workspace_hold.coming_publications(
             self.caller.workspace, test=self.caller.test, now=utc_now()
         )
@@ -249,13 +251,13 @@ class HoldView(PipelineResource):
             "held": row is not None,
             "reason": row.reason if row else None,
             "by": row.set_by if row else None,
-            "since": as_z(row.created_at) if row else None,
+            "since": format_utc(row.created_at) if row else None,
             "scheduled": [
                 {
                     "publication": ids.encode("pub", entry.publication.pk),
                     "generated_item": ids.encode("gen", entry.publication.item_id),
                     "outlet": ids.encode("out", entry.publication.outlet_id),
-                    "due_at": as_z_or_none(entry.publication.due_at),
+                    "due_at": format_utc_or_none(entry.publication.due_at),
                     "then": entry.what,
                 }
                 for entry in coming

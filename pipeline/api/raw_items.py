@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
-    "q": search_pages.words(),
+    "q": search_pages.search_parameter(),
     "source": public_id("src"),
     "status": choices(*RawItemStatus.values),
     "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
@@ -64,7 +64,7 @@ FILTERS = {
 }
 _SAMPLE_SENTENCE = "A sentence that an item of this source may well begin with."
 _SAMPLE_BODY = " ".join([_SAMPLE_SENTENCE] * 12)
-"""Long enough for every text engine."""
+"""A body that is long enough for every text engine."""
 _PUSH_BODY = PolymorphicProxySerializer(
     component_name="RawPush", serializers=[RawItemInput, RawBatchInput], resource_type_field_name=None
 )
@@ -108,7 +108,7 @@ class RawItemView(PipelineResource):
             rows = rows.filter(created_at__lt=query["created_before"])
         if "q" in query:
             caller = self.caller
-            item_page = search_pages.page_found(
+            item_page = search_pages.search_page(
                 request,
                 query,
                 rows,
@@ -157,7 +157,7 @@ class RawItemView(PipelineResource):
         return Response(answer, status=202 if pushed.outcome == "new" else 200, headers=headers)
 
     def _push_batch(self, items: Sequence[Any]) -> Response:
-        """Push each item by itself: a refused one doesn't stop the others."""
+        """Push each item separately, so that a refused item doesn't stop the others."""
         defaults = self.defaults()
         entries = []
         for index, item in enumerate(items):
@@ -173,7 +173,7 @@ class RawItemView(PipelineResource):
         return Response({"data": entries}, status=207)
 
     def _push(self, values: Mapping[str, Any], defaults: WorkspaceDefaults) -> store_raw_item.PushResult:
-        source, content = _source_and_content(self, values, defaults)
+        source, content = _find_source_and_content(self, values, defaults)
         return store_raw_item.push(self.caller.workspace, source, content, defaults=defaults)
 
     @extend_schema(
@@ -250,7 +250,7 @@ class EstimateView(PipelineResource):
     def create(self, request: Request) -> Response:
         values = self.read_body(request, EstimateInput)
         defaults = self.defaults()
-        source, content = _source_and_content(self, values, defaults)
+        source, content = _find_source_and_content(self, values, defaults)
         now = utc_now()
         estimate = plan_and_estimate.estimate
         if not any(values.get(name) for name in ("title", "body", "url", "media")):
@@ -278,7 +278,7 @@ class EstimateView(PipelineResource):
 
 
 def _validate_item(item: Any) -> dict[str, Any]:
-    """Return the validated item of a batch. Raises `Invalid`."""
+    """Return the validated item of a batch. Raises `Invalid` if it breaks a rule of `RawItemInput`."""
     checked = RawItemInput(data=item)
     try:
         checked.is_valid(raise_exception=True)
@@ -287,10 +287,13 @@ def _validate_item(item: Any) -> dict[str, Any]:
     return dict(checked.validated_data)
 
 
-def _source_and_content(
+def _find_source_and_content(
     view: PipelineResource, values: Mapping[str, Any], defaults: WorkspaceDefaults
 ) -> tuple[Source, raw_content.RawContent]:
-    """Return the source and the content that a body names. Raises `Invalid` for references that lead nowhere."""
+    """Return the source and the content that a body names.
+
+    Raises `Invalid` if the source, the persona or an upload doesn't exist.
+    """
     source = defaults.test_push_source if view.caller.test else defaults.push_source
     if "source" in values:
         chosen = view.rows(Source).filter(pk=values["source"], deleted_at=None).first()
@@ -307,14 +310,14 @@ def _source_and_content(
         raise Invalid.one(
             "persona", "unknown_persona", "This workspace has no such persona; GET /v1/personas."
         )
-    content = content_from(values, persona_id=persona)
+    content = content_of(values, persona_id=persona)
     return source, replace(
         content, media=uploads.add_mime_types(view.caller.workspace, content.media, test=view.caller.test)
     )
 
 
-def content_from(values: Mapping[str, Any], *, persona_id: UUID | None) -> raw_content.RawContent:
-    """Return a validated body of `POST /raw` as the push stage takes it."""
+def content_of(values: Mapping[str, Any], *, persona_id: UUID | None) -> raw_content.RawContent:
+    """Return the content that a validated body of `POST /raw` describes."""
     return raw_content.RawContent(
         external_id=values.get("external_id", ""),
         url=values.get("url", ""),
@@ -333,7 +336,7 @@ def content_from(values: Mapping[str, Any], *, persona_id: UUID | None) -> raw_c
 
 
 def _serialize_pushed(pushed: store_raw_item.PushResult) -> dict[str, Any]:
-    """Return the outcome of a push."""
+    """Return the raw item of a push, and whether it is a duplicate or a revision."""
     return {
         **pushed.as_json(),
         "duplicate": pushed.outcome == "duplicate",

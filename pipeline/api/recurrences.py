@@ -181,5 +181,5 @@ class RecurrenceView(PipelineResource):
 
 
 def _tag(row: RecurrenceRow, answer: Mapping[str, Any]) -> str:
-    """Return a tag of the version, and of the recurrence's times, which change without it."""
+    """Return a tag of the version and of the answer, whose times change without the version."""
     return strong_tag(row.version, weak_tag(answer).removeprefix('W/"').removesuffix('"'))

@@ -1,4 +1,4 @@
-"""Searches lists: the parameter `q`, and pages of results whose cursor keeps the ranking's position."""
+"""Builds the parameter `q`, and pages of search results, whose cursor holds the position in the ranking."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from rest_framework.request import Request
 
-_MAX_PLACES: Final = 4096
-"""A number larger than any search has results."""
+_MAX_POSITIONS: Final = 4096
+"""The positions that a cursor can hold: more than any search has results."""
 
 
-def words(of: str = "title and text") -> Parameter:
+def search_parameter(of: str = "title and text") -> Parameter:
     """Return the parameter `q`; `of` says which texts are searched."""
     plain = plain_text(limits.SEARCH_CHARACTERS)
 
@@ -39,7 +39,7 @@ def words(of: str = "title and text") -> Parameter:
     return Parameter(read, description=description, schema=plain.schema)
 
 
-def page_found(
+def search_page(
     request: Request,
     query: Mapping[str, Any],
     rows: QuerySet[Any],
@@ -50,8 +50,9 @@ def page_found(
 ) -> Page:
     """Return a page of a search: best first, or by age if `order` is given.
 
-    `find` returns the keys of rows with the words, best first, among the given rows or, for None, among all;
-    `read` returns the rows of some keys, in their order.
+    `find` returns the keys of the rows with the words, best first, among the given rows, or among all for
+    `None`; `read` returns the rows of some keys, in their order. `is_narrowed` is `False` if `rows` are all.
+    Raises `InvalidCursor` if the cursor is another list's or too old.
     """
     if "order" in query:
 
@@ -68,7 +69,7 @@ def page_found(
     def fetch_best(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
         del is_ascending
         searched_at, position = _decode_position(after)
-        # Rows that came after the first page would shift the ranking.
+        # Rows that were created after the first page would shift the ranking.
         earlier = rows.filter(created_at__lte=searched_at) if position else rows
         keys = find(earlier if position or is_narrowed else None)[position : position + max_rows]
         positions.update(
@@ -80,7 +81,7 @@ def page_found(
 
 
 def read_values(fields: Sequence[str]) -> Callable[[QuerySet[Any], Sequence[UUID]], list[dict[str, Any]]]:
-    """Return a `read` for `page_found` that reads these fields of each row."""
+    """Return a `read` for `search_page` that reads these fields of each row."""
 
     def read(rows: QuerySet[Any], keys: Sequence[UUID]) -> list[dict[str, Any]]:
         rows_by_key = {row["id"]: row for row in rows.filter(pk__in=keys).values(*fields)}
@@ -90,21 +91,21 @@ def read_values(fields: Sequence[str]) -> Callable[[QuerySet[Any], Sequence[UUID
 
 
 def _encode_position(searched_at: datetime, position: int) -> int:
-    """Return the time of the first search, in milliseconds, and the number of results shown, as one number."""
-    return math.ceil(searched_at.timestamp() * 1000) * _MAX_PLACES + position
+    """Return one number for the time of the first page, in milliseconds, and the number of results shown."""
+    return math.ceil(searched_at.timestamp() * 1000) * _MAX_POSITIONS + position
 
 
 def _decode_position(after: UUID | int | None) -> tuple[datetime, int]:
-    """Return what `_encode_position` put into a cursor.
+    """Return the values that `_encode_position` put into a cursor; the present and 0 if there is no cursor.
 
-    Raises `InvalidCursor` for another list's, or one that is too old.
+    Raises `InvalidCursor` if the cursor is another list's, or older than `limits.SEARCH_SECONDS`.
     """
     now = utc_now()
     if after is None:
         return now, 0
     if not isinstance(after, int):
         raise InvalidCursor
-    milliseconds, position = divmod(after, _MAX_PLACES)
+    milliseconds, position = divmod(after, _MAX_POSITIONS)
     searched_at = datetime.fromtimestamp(milliseconds / 1000, UTC)
     if now - searched_at > timedelta(seconds=limits.SEARCH_SECONDS):
         raise InvalidCursor

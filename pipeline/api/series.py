@@ -31,7 +31,7 @@ from config.core.api.fields import (
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from pipeline.models import SeriesIssue as IssueRow
 
 MAX_LISTED: Final = 50
+"""The most sources, and the most outlets, that a series may name."""
 
 
 class WeeklySlotInput(StrictSerializer):
@@ -195,7 +196,7 @@ class SeriesView(PipelineResource):
         slots = series.next_slots(row, after=now, most=limits.SERIES_SHOWN)
         answer = {
             **payloads.series(row),
-            "next_slots": [{"at": as_z(slot.moment), "local_time": slot.clock.text} for slot in slots],
+            "next_slots": [{"at": format_utc(slot.moment), "local_time": slot.clock.text} for slot in slots],
             "holds_now": [
                 ids.encode("raw", raw_item.pk) for raw_item in series.select_items(row, now=now).raw_items
             ],
@@ -271,13 +272,13 @@ def _serialize_issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[di
 
 
 def _tag(row: SeriesRow, answer: Mapping[str, Any] | None = None) -> str:
-    """Return a tag of the version, and of the times and coming content, which change without it."""
+    """Return a tag of the version and of the answer, whose times and content change without the version."""
     digest = () if answer is None else (weak_tag(answer).removeprefix('W/"').removesuffix('"'),)
     return strong_tag(row.version, *digest)
 
 
 def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body under the model's names, with public ids."""
+    """Return the body's values by the model's names, with public ids."""
     settings = dict(values)
     for name, prefix in (("sources", "src"), ("outlets", "out")):
         if name in settings:

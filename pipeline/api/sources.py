@@ -16,7 +16,7 @@ from config.core.api.jsonio import flatten_errors
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, choices, read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z_or_none
+from config.core.datetimes import format_utc_or_none
 from config.core.errors import AppError, Invalid
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_pages
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
-    "q": search_pages.words("name and address"),
+    "q": search_pages.search_parameter("name and address"),
     "type": choice(*SOURCE_TYPES),
     "status": choices(*SourceStatus.values),
 }
-EXCERPT_CHARACTERS: Final = 300
+MAX_EXCERPT_CHARACTERS: Final = 300
 ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values)}
 
 
@@ -71,8 +71,8 @@ class SourceView(PipelineResource):
     def _read_settings(self, request: Request) -> collect.SourceSettings:
         """Return the validated body.
 
-        Raises `Invalid`, which also reports what would be wrong if each setting stood in its right place: of
-        `topics` beside `config` it says where they belong, and what is wrong with them.
+        Raises `Invalid` if the body breaks a rule. Settings next to `config`, such as `topics`, are also
+        checked as if they stood in it, so that one error reports where they belong and what is wrong with them.
         """
         try:
             return collect.SourceSettings(**as_settings(self.read_body(request, SourceInput)))
@@ -87,7 +87,7 @@ class SourceView(PipelineResource):
                 # Without a type nothing else can be checked.
                 pass
             except availability.SourceUnavailable as further_error:
-                # The suggested form isn't sufficient by itself.
+                # The suggested form alone isn't sufficient.
                 instruction = "Put it into config, with what is said below of config"
                 advice = config_advice(data, known, instruction=instruction)
                 details = [*_with_advice(details, advice), *further_error.detail]
@@ -96,7 +96,7 @@ class SourceView(PipelineResource):
             raise Invalid(*details) from error
 
     def _read_changes(self, request: Request, row: Source) -> dict[str, Any]:
-        """Return the validated body of a change. An error reports everything else that is wrong as well."""
+        """Return the validated body of a change. Raises `Invalid`, as `_read_settings`, if it breaks a rule."""
         try:
             return as_settings(self.read_body(request, SourceChanges))
         except ValidationError as error:
@@ -131,7 +131,7 @@ class SourceView(PipelineResource):
         if "status" in query:
             rows = rows.filter(status__in=query["status"])
         if "q" in query:
-            source_page = search_pages.page_found(
+            source_page = search_pages.search_page(
                 request,
                 query,
                 rows,
@@ -286,7 +286,7 @@ def _without_refused(as_meant: Mapping[str, Any], error: ValidationError) -> dic
 
 
 def _with_advice(details: Iterable[Detail], advice: dict[str, str]) -> list[Detail]:
-    """Return the details; those of unknown fields that `advice` has say what it says."""
+    """Return the details, with the advice in those of fields that `advice` names."""
     return [
         replace(detail, message=f"There is no field {detail.field}. {advice[detail.field]}")
         if detail.field in advice
@@ -296,17 +296,18 @@ def _with_advice(details: Iterable[Detail], advice: dict[str, str]) -> list[Deta
 
 
 def _with_secret(body: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:
-    """Return the body with the secret that we made for a webhook source's sender, which is shown only once."""
+    """Return the body, with the secret for a webhook source's sender if one was made; it is shown only once."""
     return {**body, "inbound_secret": registered.secret} if registered.secret else dict(body)
 
 
 def _tag(body: Mapping[str, Any]) -> str:
-    """Return a tag that changes with polls too, which don't change what a person set."""
+    """Return a tag that changes with polls too, because they don't change the version."""
     poll_values = (body["last_polled_at"], body["next_poll_at"], (body["last_error"] or {}).get("at"))
     return strong_tag(body["version"], body["status"], *(moment or "" for moment in poll_values))
 
 
 def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
+    """Return a preview, in which the decision `unchanged` is called `duplicate`."""
     return {
         "title": source_preview.title,
         "entries": [
@@ -314,7 +315,7 @@ def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
                 "external_id": previewed.entry.external_id or None,
                 "url": previewed.entry.url or None,
                 "title": previewed.entry.title,
-                "published_at": as_z_or_none(previewed.entry.published_at),
+                "published_at": format_utc_or_none(previewed.entry.published_at),
                 "excerpt": _excerpt(previewed.entry),
                 "decision": "duplicate" if previewed.decision == "unchanged" else previewed.decision,
                 "decided_by": previewed.decided_by,
@@ -330,6 +331,6 @@ def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
 
 
 def _excerpt(entry: Entry) -> str:
-    # Cut before it is parsed, as a body may have 5 MB; twenty times the excerpt leaves room for markup.
-    text = seen_text(entry.body[: EXCERPT_CHARACTERS * 20], entry.body_format)
-    return " ".join(text.split())[:EXCERPT_CHARACTERS]
+    # The body, which may have 5 MB, is cut before it is parsed: to twenty times the excerpt, because of the markup.
+    text = seen_text(entry.body[: MAX_EXCERPT_CHARACTERS * 20], entry.body_format)
+    return " ".join(text.split())[:MAX_EXCERPT_CHARACTERS]

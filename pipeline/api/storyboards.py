@@ -18,7 +18,7 @@ from config.core.errors import NotFound
 from pipeline import limits
 from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
-from pipeline.api.generated_items.answers import answered
+from pipeline.api.generated_items.answers import item_response
 from pipeline.api.inputs.fields import OpenObjectField
 from pipeline.models import GeneratedItem
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
@@ -125,13 +125,14 @@ class StoryboardView(PipelineResource):
                 now=utc_now(),
                 expected_version=row.version if names_version else None,
             )
-        return answered(changed, 202)
+        return item_response(changed, 202)
 
 
 _FRAME_URL: Final = "{}/media/{}/{}"
 
 
 def _serialize_storyboard(row: GeneratedItem, stored: storyboards.StoredStoryboard) -> dict[str, Any]:
+    """Return a storyboard, with the frame and the editable texts of each scene."""
     board = stored.board
     texts = storyboard_edits.editable_texts(board)
     frames = [_FRAME_URL.format(settings.PUBLIC_URL, part.secret, part.name) for part in stored.frames]

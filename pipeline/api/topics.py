@@ -234,5 +234,5 @@ class TopicView(PipelineResource):
 
 
 def _tag(row: TopicRow) -> str:
-    """Return a tag that changes with the topic's use too, which doesn't change what a person set."""
+    """Return a tag that changes with the topic's use too, because that doesn't change the version."""
     return strong_tag(row.version, row.last_used_at.isoformat() if row.last_used_at else "")

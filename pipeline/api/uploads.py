@@ -49,18 +49,18 @@ class UploadView(PipelineResource):
     body_limit: ClassVar[int] = limits.UPLOAD_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": "raw:write"}
 
-    judged: SniffedFile | None = None
+    inspected: SniffedFile | None = None
 
-    def sent(self, request: Request) -> bytes:
+    def request_fingerprint(self, request: Request) -> bytes:
         """Return the file's name and digest, by which a repeated request is recognized.
 
-        The body itself won't do: each request has another boundary, and a video doesn't fit into memory. The
-        file is analyzed here, before the transaction of the answer begins, as that takes its time for a
-        video. A replay needs no analysis.
+        The body can't be used, because each request has another boundary and a video doesn't fit into memory.
+        The file is inspected here, because that takes long for a video and the transaction of the answer hasn't
+        begun yet; a replay needs no inspection. Raises as `_read_file` and `uploads.inspect_file` do.
         """
         received = _read_file(request, self.body_limit)
         if not idempotency.has_answer(self.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")):
-            self.judged = uploads.inspect_file(received)
+            self.inspected = uploads.inspect_file(received)
         return json.dumps([received.name, received.digest()]).encode()
 
     @extend_schema(
@@ -78,7 +78,7 @@ class UploadView(PipelineResource):
             received,
             test=self.caller.test,
             actor=self.caller.actor,
-            inspected=self.judged,
+            inspected=self.inspected,
         )
         body = payloads.upload(payloads.row_of(row))
         # No Location header: an upload can't be read, only named in a raw item by its id.
@@ -86,7 +86,12 @@ class UploadView(PipelineResource):
 
 
 def _read_file(request: Request, max_bytes: int) -> uploads.ReceivedFile:
-    """Return the form's only file. The order of errors is the contract's: 413, 415, 400."""
+    """Return the form's only file.
+
+    Raises, in the contract's order of errors, `PayloadTooLarge` (413) for a body over `max_bytes`, `AppError`
+    (415) for another content type, and `Invalid` (400) for query parameters, a chunked body without a length,
+    or a form that isn't one file.
+    """
     django_request = request._request  # noqa: SLF001  DRF's own would parse it as JSON
     content_length = request.META.get("CONTENT_LENGTH") or ""
     if content_length.isdecimal() and int(content_length) > max_bytes:
@@ -100,11 +105,15 @@ def _read_file(request: Request, max_bytes: int) -> uploads.ReceivedFile:
     read_query(request, {})
     if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and not content_length:
         raise Invalid.one(None, "length_required", "Send the body with its Content-Length.")
-    return _only_file(django_request)
+    return _read_form(django_request)
 
 
-def _only_file(request: HttpRequest) -> uploads.ReceivedFile:
-    """Return the file of the form. Raises `Invalid` if there isn't exactly one, or anything else."""
+def _read_form(request: HttpRequest) -> uploads.ReceivedFile:
+    """Return the file of the form.
+
+    Raises `PayloadTooLarge` if the other fields are too large, and `Invalid` if the form can't be read or
+    isn't exactly one file.
+    """
     try:
         fields, files = request.POST, request.FILES
     except RequestDataTooBig as error:

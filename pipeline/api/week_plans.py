@@ -22,7 +22,7 @@ from config.core.api.fields import (
 )
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.errors import Conflict
 from pipeline import limits
 from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
@@ -212,6 +212,7 @@ class PlanView(PipelineResource):
         return Response({**_serialize_plan(result.plan), "kept": kept_entries})
 
     def _commit(self, entries: list[planning.PlanEntry], now: datetime, *, is_proposed: bool) -> Response:
+        """Schedule the entries and return the plan. Raises `Conflict` if there are none."""
         if not entries:
             message = "There is nothing to schedule: no ready item fits a free slot. A dry run says why."
             raise Conflict.because(code="nothing_to_plan", message=message)
@@ -238,8 +239,8 @@ def _serialize_plan(row: WeekPlan) -> dict[str, Any]:
         "entries": [_serialize_entry(entry) for entry in row.entries],
         "by": row.made_by,
         "test": row.test,
-        "created_at": as_z(row.created_at),
-        "undone_at": as_z_or_none(row.undone_at),
+        "created_at": format_utc(row.created_at),
+        "undone_at": format_utc_or_none(row.undone_at),
     }
 
 
@@ -256,23 +257,24 @@ def _serialize_refusal(refusal: planning.Refusal) -> dict[str, Any]:
     return {
         "generated_item": ids.encode("gen", refusal.entry.item_id),
         "outlet": ids.encode("out", refusal.entry.outlet_id),
-        "at": as_z(refusal.entry.at),
+        "at": format_utc(refusal.entry.at),
         "code": refusal.code,
         "message": refusal.message,
     }
 
 
 def _serialize_proposal(proposal: planning.Proposal) -> dict[str, Any]:
+    """Return a dry run's proposal, with the ready items that it leaves out."""
     return {
         "dry_run": True,
-        "starts_at": as_z(proposal.asked.starts_at),
-        "ends_at": as_z(proposal.asked.ends_at),
+        "starts_at": format_utc(proposal.asked.starts_at),
+        "ends_at": format_utc(proposal.asked.ends_at),
         "entries": [
             {
                 "generated_item": ids.encode("gen", proposed.item.pk),
                 "version": proposed.item.version,
                 "outlet": ids.encode("out", proposed.outlet.pk),
-                "at": as_z(proposed.slot.moment),
+                "at": format_utc(proposed.slot.moment),
                 "local_time": proposed.slot.clock.text,
                 "alike": list(proposed.alike),
             }

@@ -1,7 +1,7 @@
 """Counts what waits, is late or held, and must be reconnected in a workspace.
 
-Every count stops at `COUNTED_MOST`, so that a page costs the same however much a workspace holds. Test items
-aren't counted.
+Every capped count stops at `MAX_COUNTED_ROWS`, so that a page costs the same however much a workspace holds.
+Test items aren't counted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,7 @@ from django.db.models import Count as DatabaseCount
 from django.db.models import Min, OuterRef, Subquery
 
 from accounts.models import Workspace
-from pipeline.models import (
-    GeneratedItem,
-    Outlet,
-    Publication,
-    PublishHold,
-)
+from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,20 +23,23 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 ROWS: Final = 5
-COUNTED_MOST: Final = 1000
+"""The most rows of each list on the first page."""
+MAX_COUNTED_ROWS: Final = 1000
 
 
 @dataclass(frozen=True)
 class Overdue:
+    """The number of overdue publications."""
+
     count: int
     minutes: int
-    """By how many minutes the earliest is late."""
+    """The delay of the earliest one, in minutes."""
 
 
-def publishing_obstacles(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
-    """Return why members hold all publishing, and what is overdue; None for either if there is nothing.
+def publishing_blockers(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
+    """Return the reason for which members hold all publishing, and the overdue publications, in one statement.
 
-    One statement.
+    Either is `None` if there is none.
     """
     late = (
         Publication.everywhere.overdue(now)
@@ -66,13 +64,13 @@ def publishing_obstacles(workspace_id: UUID, *, now: datetime) -> tuple[str | No
 
 @dataclass(frozen=True)
 class CappedCount:
-    """A count that stops at `COUNTED_MOST`; `text` is for display."""
+    """A count that stops at one more than `MAX_COUNTED_ROWS`; `text` is for display."""
 
     number: int
 
     @property
     def text(self) -> str:
-        return f"{COUNTED_MOST:,}+" if self.number > COUNTED_MOST else f"{self.number:,}"
+        return f"{MAX_COUNTED_ROWS:,}+" if self.number > MAX_COUNTED_ROWS else f"{self.number:,}"
 
     def __bool__(self) -> bool:
         return bool(self.number)
@@ -80,7 +78,7 @@ class CappedCount:
 
 @dataclass(frozen=True)
 class WaitingForReview:
-    """How many items wait for review, and since when the oldest has."""
+    """The number of items to review, and when the oldest of them became ready."""
 
     count: int
     text: str
@@ -88,21 +86,21 @@ class WaitingForReview:
 
 
 def waiting_for_review(workspace_id: UUID) -> WaitingForReview:
-    """Count the items to review, with the oldest."""
-    count = to_review(workspace_id)
+    """Count the items to review, and find the oldest."""
+    count = count_to_review(workspace_id)
     rows = GeneratedItem.objects.of(workspace_id).live().to_review()
     oldest = rows.order_by("id").values_list("ready_at", flat=True).first()
     return WaitingForReview(count.number, count.text, oldest)
 
 
-def to_review(workspace_id: UUID) -> CappedCount:
+def count_to_review(workspace_id: UUID) -> CappedCount:
     """Count the items to review."""
     (count,) = count_each(GeneratedItem.objects.of(workspace_id).live().to_review())
     return count
 
 
-def to_post_by_hand(workspace_id: UUID) -> CappedCount:
-    """Count the due posts that a person must publish."""
+def count_to_post_by_hand(workspace_id: UUID) -> CappedCount:
+    """Count the publications that a person must post by hand."""
     (count,) = count_each(Publication.objects.of(workspace_id).live().unsent().by_hand())
     return count
 
@@ -114,16 +112,16 @@ def outlets_to_reconnect(workspace_id: UUID) -> list[str]:
 
 
 def first_id_of(moment: datetime) -> UUID:
-    """Return the lowest UUIDv7 that can have been made at the moment or later."""
+    """Return a lower bound of the UUIDv7s that are made at the moment or later."""
     return UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
 def count_each(*query_sets: QuerySet[Any]) -> list[CappedCount]:
-    """Count each query set, capped, all in one statement: round trips cost more than the counting."""
+    """Count each query set, capped, in one statement, because round trips cost more than counting."""
     parts: list[str] = []
     parameters: list[Any] = []
     for rows in query_sets:
-        sql, sql_parameters = rows.order_by().values("pk")[: COUNTED_MOST + 1].query.sql_with_params()
+        sql, sql_parameters = rows.order_by().values("pk")[: MAX_COUNTED_ROWS + 1].query.sql_with_params()
         parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted)")  # noqa: S608  Django's own statement
         parameters += sql_parameters
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Collects the first page of a workspace: what is to be done, with the rows to do it for."""
+"""Reads a workspace's first page: the tasks of its members, with counts and the first rows of each."""
 
 from __future__ import annotations
 
@@ -30,20 +30,24 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 LOOK_AHEAD: Final = timedelta(days=1)
+"""How far ahead scheduled publications are counted."""
 NEWEST_ITEMS: Final = 50
-"""If any of so many newest items was decided on, somebody reviews."""
+"""The newest items of which one must be approved or rejected for the step of a review to be done."""
 
 
 @dataclass(frozen=True)
 class DashboardRow:
-    """A row: what it is, when, the reason if something is wrong with it, and the page to act on it."""
+    """A row of a list on the first page."""
 
     title: str
     at: datetime | None
     about: str = ""
+    """The name of the row's source, engine output, outlet or platform."""
     reason: str = ""
+    """A message about what is wrong, or about what is to be done."""
     status: str = ""
     link: str = ""
+    """The page to act on the row, below the workspace's address, or the URL of a published post."""
     is_sample: bool = False
 
     @property
@@ -57,19 +61,20 @@ class DashboardRow:
 
 @dataclass(frozen=True)
 class Steps:
-    """How far a new workspace is set up."""
+    """The steps of setting up a new workspace, and what is known about each."""
 
     has_content: bool
+    """True if a source was added, or a raw item came in."""
     has_review: bool
-    """Whether somebody has approved, rejected or published an item."""
+    """True if somebody has approved, rejected or published an item."""
     has_publication: bool
     has_access: bool
     requested_at: datetime | None
-    """When access was requested; None if it wasn't, or an operator has decided."""
+    """When access was requested; `None` if it wasn't, or if an operator has decided."""
     has_outlet: bool
-    """Whether it has an account of its own: feed and simulated outlet come with the workspace."""
+    """True if an account is connected: the feed and the simulated outlet, which each workspace has, don't count."""
     to_publish: UUID | None
-    """The newest item that may be published; None if there is none."""
+    """The newest ready item, or `None` if there is none."""
 
     @property
     def is_access_requested(self) -> bool:
@@ -77,12 +82,14 @@ class Steps:
 
     @property
     def are_done(self) -> bool:
-        """Return whether all steps are done; an outlet isn't needed, as there is the feed."""
+        """True if all steps are done; an outlet isn't needed, because there is the feed."""
         return self.has_content and self.has_review and self.has_publication and self.has_access
 
 
 @dataclass(frozen=True)
 class DashboardOverview:
+    """The counts of the first page, and at most `ROWS` rows of each list."""
+
     entered: CappedCount
     waiting: CappedCount
     promised: CappedCount
@@ -94,7 +101,7 @@ class DashboardOverview:
     next_ones: Sequence[DashboardRow]
     late_ones: Sequence[DashboardRow]
     by_hand: Sequence[DashboardRow]
-    """Posts that a person must publish; the links are below the workspace's own address."""
+    """The publications that a person must post; their links lead to what is to be posted."""
     published_ones: Sequence[DashboardRow]
     failed_posts: Sequence[DashboardRow]
     failed_items: Sequence[DashboardRow]
@@ -104,8 +111,11 @@ class DashboardOverview:
     steps: Steps
 
 
-def overview(workspace: Workspace, *, since: datetime, now: datetime) -> DashboardOverview:
-    """Return the first page's data, always in the same number of statements."""
+def read_overview(workspace: Workspace, *, since: datetime, now: datetime) -> DashboardOverview:
+    """Return the first page's data, always in the same number of statements.
+
+    What entered, failed or was published is counted from `since` on.
+    """
     posts, items = Publication.objects.of(workspace).live(), GeneratedItem.objects.of(workspace).live()
     late, upcoming = posts.late(now), posts.coming(now)
     failed_posts = posts.unresolved().filter(updated_at__gte=since)
@@ -123,26 +133,26 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Dashboa
         late=counts[3],
         failed=CappedCount(counts[4].number + counts[5].number),
         published=counts[6],
-        newest=_newest_raw_items(workspace.pk),
-        for_review=_for_review(to_review),
+        newest=_read_newest_raw_items(workspace.pk),
+        for_review=_read_items_to_review(to_review),
         next_ones=[_publication_row(row) for row in _publication_values(upcoming.order_by("due_at"))],
         late_ones=[_publication_row(row) for row in _publication_values(late.order_by("due_at"))],
-        by_hand=_by_hand(workspace.pk),
+        by_hand=_read_posts_by_hand(workspace.pk),
         published_ones=[
             _publication_row(row) for row in _publication_values(published.order_by("-published_at"))
         ],
         failed_posts=[
             _publication_row(row) for row in _publication_values(failed_posts.order_by("-updated_at"))
         ],
-        failed_items=_failed_items(failed_items),
-        flagged=_flagged(workspace.pk),
-        sources=_sources(workspace.pk),
-        outlets=_outlets(workspace.pk),
-        steps=_steps(workspace),
+        failed_items=_read_failed_items(failed_items),
+        flagged=_read_flagged_items(workspace.pk),
+        sources=_read_failing_sources(workspace.pk),
+        outlets=_read_outlets_to_reconnect(workspace.pk),
+        steps=_read_steps(workspace),
     )
 
 
-def _by_hand(workspace_id: UUID) -> list[DashboardRow]:
+def _read_posts_by_hand(workspace_id: UUID) -> list[DashboardRow]:
     rows = _publication_values(
         Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at")
     )
@@ -152,7 +162,8 @@ def _by_hand(workspace_id: UUID) -> list[DashboardRow]:
     ]
 
 
-def _newest_raw_items(workspace_id: UUID) -> list[DashboardRow]:
+def _read_newest_raw_items(workspace_id: UUID) -> list[DashboardRow]:
+    """Return the newest raw items, also deleted ones, which have no link."""
     rows = (
         RawItem.objects.of(workspace_id)
         .filter(test=False)
@@ -185,7 +196,8 @@ def _newest_raw_items(workspace_id: UUID) -> list[DashboardRow]:
     ]
 
 
-def _for_review(items: QuerySet[Any]) -> list[DashboardRow]:
+def _read_items_to_review(items: QuerySet[Any]) -> list[DashboardRow]:
+    """Return the newest items to review, with the reasons for which they are on hold."""
     rows = items.order_by("-id").values(
         "id", "title", "excerpt", "engine_output", "ready_at", "held", "is_sample"
     )[:ROWS]
@@ -224,12 +236,15 @@ def _publication_values(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def page_of(item_id: UUID) -> str:
-    """Return the item's page, below the workspace's own address."""
+    """Return the path of the item's page, below the workspace's address."""
     return f"items/{encode('gen', item_id)}"
 
 
 def _publication_row(row: Any) -> DashboardRow:
+    """Return the row of a publication: with its error, or with a link to the post once it is published."""
     is_published = row["status"] == PublicationStatus.PUBLISHED
+    # The platform chose the URL, so it becomes a link only if browsers open it safely.
+    has_safe_url = is_published and row["url"].startswith(("https://", "http://"))
     moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
     return DashboardRow(
         title=row["item_title"] or row["item_excerpt"],
@@ -237,17 +252,13 @@ def _publication_row(row: Any) -> DashboardRow:
         about=row["outlet_name"],
         reason="" if is_published else (row["error"] or {}).get("message", ""),
         status=row["status"],
-        # The platform chose the URL, so it becomes a link only if browsers open it safely.
-        link=(
-            row["url"]
-            if is_published and row["url"].startswith(("https://", "http://"))
-            else page_of(row["item_id"])
-        ),
+        link=row["url"] if has_safe_url else page_of(row["item_id"]),
         is_sample=row["item__is_sample"],
     )
 
 
-def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
+def _read_failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
+    """Return the items that failed last, with their errors."""
     values = rows.order_by("-updated_at").values(
         "id", "title", "raw_item__title", "engine_output", "error", "updated_at", "is_sample"
     )[:ROWS]
@@ -265,7 +276,8 @@ def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
     ]
 
 
-def _flagged(workspace_id: UUID) -> list[DashboardRow]:
+def _read_flagged_items(workspace_id: UUID) -> list[DashboardRow]:
+    """Return the newest published items whose source has changed, with what to do."""
     rows = (
         GeneratedItem.objects.of(workspace_id)
         .live()
@@ -287,7 +299,8 @@ def _flagged(workspace_id: UUID) -> list[DashboardRow]:
     ]
 
 
-def _sources(workspace_id: UUID) -> list[DashboardRow]:
+def _read_failing_sources(workspace_id: UUID) -> list[DashboardRow]:
+    """Return the newest sources that fail or are gone, with their errors."""
     rows = (
         Source.objects.of(workspace_id)
         .live()
@@ -308,7 +321,8 @@ def _sources(workspace_id: UUID) -> list[DashboardRow]:
     ]
 
 
-def _outlets(workspace_id: UUID) -> list[DashboardRow]:
+def _read_outlets_to_reconnect(workspace_id: UUID) -> list[DashboardRow]:
+    """Return the newest outlets that must be connected again, with their errors."""
     rows = (
         Outlet.objects.of(workspace_id)
         .to_reconnect()
@@ -319,9 +333,7 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
         DashboardRow(
             title=row["name"],
             at=row["updated_at"],
-            about=str(platform.label)
-            if (platform := platform_if_known(row["platform"]))
-            else row["platform"],
+            about=_platform_label(row["platform"]),
             reason=(row["last_error"] or {}).get("message", ""),
             status="needs_reconnect",
             link=f"outlets/{encode('out', row['id'])}",
@@ -331,10 +343,16 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
     ]
 
 
-def _steps(workspace: Workspace) -> Steps:
+def _platform_label(kind: str) -> str:
+    """Return the platform's label, or its kind if its plug-in isn't installed any more."""
+    platform = platform_if_known(kind)
+    return str(platform.label) if platform else kind
+
+
+def _read_steps(workspace: Workspace) -> Steps:
     """Read the steps in one statement; each part reads one row of an index, or `NEWEST_ITEMS` rows."""
     filters = {"workspace_id": OuterRef("pk"), "test": False}
-    # Refers to the workspace from one subquery further in.
+    # These items are a subquery of a subquery, so that the reference to the workspace is a double one.
     items = GeneratedItem.everywhere.filter(workspace_id=OuterRef(OuterRef("pk")), test=False)
     newest = items.order_by("-id").values("id")[:NEWEST_ITEMS]
     outlets = Outlet.everywhere.filter(
@@ -368,6 +386,6 @@ def _steps(workspace: Workspace) -> Steps:
 def _newest_id(rows: QuerySet[Any]) -> Subquery:
     """Return the newest id as a subquery.
 
-    Without the order a planner may scan the table itself, past all other workspaces' rows.
+    Without the order a planner may scan the table, past all other workspaces' rows.
     """
     return Subquery(rows.order_by("-id").values("id")[:1])

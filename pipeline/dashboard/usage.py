@@ -1,7 +1,4 @@
-"""Sums what a workspace has used since a moment: credits by engine, and the cost of its model calls.
-
-Costs are in millionths of a US dollar.
-"""
+"""Sums a workspace's use since a moment: the credits by engine, and the cost of its model calls."""
 
 from __future__ import annotations
 
@@ -36,20 +33,21 @@ class EngineUse:
 
 @dataclass(frozen=True)
 class ModelCost:
-    """Model costs in micro US dollars: `own` with the workspace's own key, `total` as its cap counts them."""
+    """The cost of a number of model calls, in millionths of a US dollar."""
 
     own: int
+    """The cost of the calls with the workspace's key."""
     total: int
+    """The cost of all calls, which the workspace's spending cap limits."""
     calls: int
 
 
 def credits_by_engine(workspace: Workspace, since: datetime) -> list[EngineUse]:
-    """Return the credits used by each engine, most first."""
+    """Return the runs and credits of each engine, those with the most credits first."""
     engines = {engine.kind: engine for engine in plugins.every("engines", Engine)}
     engine_of_run = Generation.everywhere.filter(pk=OuterRef("subject")).values("engine")[:1]
     rows = (
-        # Filtered by id, which rises with time: the list's index finds the entries without reading older
-        # ones.
+        # The filter is by id, which rises with time, so that the list's index finds the entries.
         LedgerEntry.objects.of(workspace)
         .filter(kind=LedgerEntry.Kind.SETTLE, pk__gte=lowest_id_at(since))
         .annotate(engine=Subquery(engine_of_run))
@@ -69,14 +67,14 @@ def credits_by_engine(workspace: Workspace, since: datetime) -> list[EngineUse]:
 
 
 def engine_names_by_run(workspace: Workspace, runs: Iterable[UUID]) -> dict[UUID, str]:
-    """Return each run's engine name, without runs that were deleted."""
+    """Return the engine name of each run that still exists and whose engine is installed."""
     names_by_kind = {engine.kind: engine.name for engine in plugins.every("engines", Engine)}
     rows = Generation.objects.of(workspace).filter(pk__in=list(runs)).values_list("pk", "engine")
     return {run: names_by_kind[kind] for run, kind in rows if kind in names_by_kind}
 
 
 def model_cost(workspace: Workspace, since: datetime) -> ModelCost:
-    """Return what the workspace's model calls have cost since then, and how many they were."""
+    """Return the cost and the number of the workspace's model calls since the moment."""
     rows = ModelCall.objects.of(workspace).filter(created_at__gte=since)
     by_key = {
         row["is_own_key"]: row

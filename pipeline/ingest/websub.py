@@ -20,7 +20,7 @@ from django.db.models import Q
 from config.core import dispatcher, limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.http_client import OutboundError, shared
 from pipeline.models import Source, WebSubStatus, WebSubSubscription
 from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS
@@ -218,7 +218,7 @@ def _record_refusal(row: WebSubSubscription, problem: str, now: datetime) -> Non
     """Store the error and try again later; a lease that still runs stays."""
     until = _before_lease_ends(row, now + _wait_after(row.tries))
     message = ILLEGAL_CHARACTERS.sub("", problem)[:MAX_MESSAGE_CHARACTERS]
-    error = {"code": "hub_refused", "message": message, "at": as_z(now)}
+    error = {"code": "hub_refused", "message": message, "at": format_utc(now)}
     if row.status == WebSubStatus.ASKED:
         states.move(row, "wanted", under_lease=True, wake_at=until, due_at=until, error=error)
     else:
@@ -238,7 +238,7 @@ def _record_lapse(row: WebSubSubscription, now: datetime) -> None:
     is_over = row.status in LEASED
     until = now if is_over else now + _wait_after(row.tries)
     message = "The lease ended." if is_over else "The hub took the request and did not verify it in time."
-    error = {"code": "lease_ended" if is_over else "not_verified", "message": message, "at": as_z(now)}
+    error = {"code": "lease_ended" if is_over else "not_verified", "message": message, "at": format_utc(now)}
     states.move(
         row,
         "wanted",
@@ -301,7 +301,7 @@ def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
     next_request = now + DENIED_WAIT
     reason = ILLEGAL_CHARACTERS.sub("", reason).strip()
     detail = f": {reason[:300]}" if reason else "."
-    error = {"code": "denied", "message": f"The hub denied the subscription{detail}", "at": as_z(now)}
+    error = {"code": "denied", "message": f"The hub denied the subscription{detail}", "at": format_utc(now)}
     try:
         states.move(
             row,

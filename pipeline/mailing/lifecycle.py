@@ -1,8 +1,7 @@
-"""Creates a publication's mailing and its deliveries, stops it, resumes it, and ends it."""
+"""Creates a publication's mailing and its deliveries, and stops, resumes and ends mailings."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -11,7 +10,7 @@ from django.db.models import Count
 from accounts import audit
 from config.core import ids, states
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
 from pipeline.mailing.queue import wake_queue
 from pipeline.models import (
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted
 
 OPEN_STATUSES: Final = ("spreading", "sending")
+"""Statuses of a mailing of which mails are still sent."""
 UNSENT_STATUSES: Final = ("pending", "sending")
+"""Statuses of a delivery that hasn't ended."""
 RESTORED: Final = {
     "code": "restored",
     "message": "The service was restored from a backup, so it is unknown who got this mail since. "
@@ -44,9 +45,9 @@ RESTORED: Final = {
 
 
 def issue(publication: Publication, post: Adapted, *, now: datetime) -> Sent:
-    """Create the publication's mailing, once, in the transaction that marks it published.
+    """Create the publication's mailing unless it exists, in the transaction that marks it published.
 
-    Returns what the publication stores of it.
+    Returns what the publication stores: the mailing's id.
     """
     content = issue_of(post.payload, account_of(publication.outlet).config)
     html, text = short_links.in_mail(publication, content.html, content.text)
@@ -68,15 +69,16 @@ def issue(publication: Publication, post: Adapted, *, now: datetime) -> Sent:
 
 
 def spread_some(mailing: Mailing, *, now: datetime) -> bool:
-    """Create some more deliveries in one transaction; True if there may be others.
+    """Create the next deliveries in one transaction, and return whether more may follow.
 
-    If the worker is killed, the next one continues from there.
+    Returns `False` too if the mailing isn't `spreading`. If the worker is killed, the next one continues from
+    the last subscriber.
     """
     with transaction.atomic():
         row: Mailing = Mailing.everywhere.select_for_update().get(pk=mailing.pk)
         if row.status != MailingStatus.SPREADING:
             return False
-        # Who confirms later gets the next mailing.
+        # Subscribers who confirm later get the next mailing.
         subscribers = Subscriber.everywhere.filter(
             outlet_id=row.outlet_id, status=SubscriberStatus.ACTIVE, confirmed_at__lte=row.created_at
         )
@@ -111,7 +113,7 @@ def domain_of(outlet: Outlet) -> str:
 def new_delivery(
     outlet: Outlet, domain: str, *, subscriber_id: UUID, mailing: Mailing | None = None, now: datetime
 ) -> MailDelivery:
-    """Return an unsaved delivery, whose message id follows from its own: the same for every try."""
+    """Return an unsaved delivery. Its Message-ID is made from its id, so that it is the same for every try."""
     row = MailDelivery(
         workspace_id=outlet.workspace_id,
         outlet=outlet,
@@ -125,8 +127,8 @@ def new_delivery(
     return row
 
 
-def end_what_is_done(outlet_id: UUID, *, now: datetime) -> None:
-    """End the outlet's mailings without unsent deliveries."""
+def end_finished_mailings(outlet_id: UUID, *, now: datetime) -> None:
+    """End the outlet's mailings in `sending` that have no unsent deliveries."""
     for row in Mailing.everywhere.filter(outlet_id=outlet_id, status=MailingStatus.SENDING):
         if MailDelivery.everywhere.filter(mailing=row, status__in=UNSENT_STATUSES).exists():
             continue
@@ -136,7 +138,8 @@ def end_what_is_done(outlet_id: UUID, *, now: datetime) -> None:
 def erase_words(item: GeneratedItem, *, now: datetime) -> None:
     """Erase the content of an item's mailings, in the transaction that erases the item.
 
-    A stopped mailing ends, and can't be resumed. One that is being sent keeps its content until it ends.
+    A stopped mailing ends, so that it can't be resumed. A mailing that is being sent keeps its content until
+    it ends.
     """
     mailings = Mailing.everywhere.filter(publication__item=item)
     for row in mailings.filter(status=MailingStatus.STOPPED):
@@ -145,22 +148,28 @@ def erase_words(item: GeneratedItem, *, now: datetime) -> None:
 
 
 def _end_mailing(row: Mailing, now: datetime) -> None:
-    """End a mailing; its counts stay, and its subject unless the item was erased."""
-    states.move(row, "done", counts=counts_of(row), ended_at=now, html="", text="", updated_at=now)
+    """End a mailing and erase its text; its counts stay, and its subject unless the item was erased."""
+    states.move(row, "done", counts=count_deliveries(row), ended_at=now, html="", text="", updated_at=now)
     Mailing.everywhere.filter(pk=row.pk, publication__item__deleted_at__isnull=False).update(subject="")
 
 
-def counts_of(mailing: Mailing) -> dict[str, int]:
-    """Return the deliveries by status; `bounced` ones keep the status with which they were sent."""
+def count_deliveries(mailing: Mailing) -> dict[str, int]:
+    """Return the number of deliveries by status, as stored once the mailing is done.
+
+    A delivery that bounced later counts under the status that it had.
+    """
     if mailing.counts is not None:
         return dict(mailing.counts)
     rows = MailDelivery.everywhere.filter(mailing=mailing)
-    return dict(Counter({row["status"]: row["n"] for row in rows.values("status").annotate(n=Count("pk"))}))
+    return {row["status"]: row["n"] for row in rows.values("status").annotate(n=Count("pk"))}
 
 
 def halt(mailing: Mailing, code: str, message: str, *, now: datetime) -> None:
-    """Stop a mailing with a reason; end it if its item was erased meanwhile."""
-    error = {"code": code, "message": message, "at": as_z(now)}
+    """Stop a mailing with a reason, and end it if its item was erased meanwhile.
+
+    Raises `MoveRefused` if it is stopped or done, and `Overtaken` if it changed since it was read.
+    """
+    error = {"code": code, "message": message, "at": format_utc(now)}
     states.move(mailing, "stopped", error=error, updated_at=now)
     erased = GeneratedItem.everywhere.filter(deleted_at__isnull=False)
     if erased.filter(publications=mailing.publication_id).exists():
@@ -168,14 +177,20 @@ def halt(mailing: Mailing, code: str, message: str, *, now: datetime) -> None:
 
 
 def stop(mailing: Mailing, *, by: str, now: datetime) -> None:
-    """Stop a mailing for a person; mails in flight still end. Raises `MoveRefused` if it has ended."""
+    """Stop a mailing for a person; a mail that is being sent is still finished.
+
+    Raises `MoveRefused` if the mailing is stopped or done, and `Overtaken` if it changed since it was read.
+    """
     with transaction.atomic():
         halt(mailing, "stopped", f"Stopped by {by}.", now=now)
         _audit("mailing.stopped", mailing, by)
 
 
 def resume(mailing: Mailing, *, by: str, now: datetime) -> None:
-    """Continue with the remaining deliveries. Raises `MoveRefused` unless it is stopped."""
+    """Continue with the remaining deliveries.
+
+    Raises `MoveRefused` unless the mailing is stopped, and `Overtaken` if it changed since it was read.
+    """
     with transaction.atomic():
         states.move(mailing, "spreading", error=None, updated_at=now)
         wake_queue(mailing.outlet, now)
@@ -188,7 +203,7 @@ def _audit(action: str, mailing: Mailing, by: str) -> None:
 
 
 def doubt_restored(*, now: datetime) -> int:
-    """Stop all open mailings after a restore, until a person resumes them; return how many.
+    """Stop all open mailings after a restore, until a person resumes them, and return their number.
 
     The restored deliveries may lack mails that were sent after the backup.
     """

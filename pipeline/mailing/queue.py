@@ -1,7 +1,4 @@
-"""Wakes and releases the row that stands for an outlet's mail queue.
-
-A release misses nothing that was added meanwhile.
-"""
+"""Creates, wakes and releases the row that stands for an outlet's mail queue."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def get_or_create_queue(outlet: Outlet) -> MailQueue:
-    """Return the row of the outlet's mail queue, which is created if there is none."""
+    """Return the row of the outlet's mail queue; create it if there is none."""
     row: MailQueue | None = MailQueue.everywhere.filter(outlet=outlet).first()
     if row is None:
         # If another worker creates it at the same moment, its row is the one that is read below.
@@ -34,7 +31,8 @@ def get_or_create_queue(outlet: Outlet) -> MailQueue:
 def wake_queue(outlet: Outlet, now: datetime) -> None:
     """Wake the row of the outlet's mail queue, in the transaction that wrote what is to be mailed.
 
-    A worker claims it at once, or the one that holds its lease looks again before it releases it.
+    A worker claims the row at once, or the worker that holds its lease reads the queue again before it
+    releases the row.
     """
     queue = get_or_create_queue(outlet)
     MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.wake_changes(now))
@@ -42,10 +40,10 @@ def wake_queue(outlet: Outlet, now: datetime) -> None:
 
 
 def release_queue(row: MailQueue, next_wake_at: Callable[[], datetime | None], **changes: Any) -> None:
-    """Release the queue's row, which sleeps until `next_wake_at()`; None means until somebody wakes it.
+    """Release the queue's row until `next_wake_at()`, or until something wakes it if that is `None`.
 
-    `next_wake_at` is called again if somebody woke the queue since. `changes` are further column values. Raises
-    `Overtaken` if the lease was lost.
+    `next_wake_at` is called again if the queue was woken meanwhile, so that nothing that was added is missed.
+    `changes` are further column values. Raises `Overtaken` if the lease was lost.
     """
     while True:
         asks = MailQueue.everywhere.filter(pk=row.pk).values_list("asks", flat=True).get()
@@ -58,5 +56,5 @@ def release_queue(row: MailQueue, next_wake_at: Callable[[], datetime | None], *
 
 
 def lost_lease_error() -> states.Overtaken:
-    """Return the error to raise where another worker has the lease."""
+    """Return the error to raise if another worker has the lease."""
     return states.Overtaken(Detail("status", "changed_meanwhile", "Another worker has it."))

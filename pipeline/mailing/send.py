@@ -1,4 +1,4 @@
-"""Sends one mail: composes it for its recipient, hands it over, and records what the server said."""
+"""Composes one mail for its recipient, hands it to the mail server, and records the server's reply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from config.core import ids, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
-from pipeline.mailing.lifecycle import counts_of
+from pipeline.mailing.lifecycle import count_deliveries
 from pipeline.mailing.queue import lost_lease_error
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, Subscriber
 from pipeline.platforms.email_newsletter.frame import inline_styles
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.outlets.outlet_client import OutletConnection
 
-REPLY_CHARACTERS: Final = 300
-"""Characters of a mail server's reply that are stored."""
+MAX_REPLY_CHARACTERS: Final = 300
+"""The most characters of a mail server's reply that are stored."""
 
 
 class Halted(Exception):
-    """Raised when the session is over because of `problem`, which concerns only `mailing` if that is set."""
+    """Raised if `problem` ends the session; if `mailing` is set, the problem is of that mailing alone."""
 
     def __init__(self, problem: TryLater | Refused | NeedsReconnect, mailing: Mailing | None = None) -> None:
         super().__init__(problem.message)
@@ -50,13 +50,14 @@ class Postman:
         self.outlet = outlet
         self.connection = connection
         self.session = session
-        self.sent = 0
+        self.sent_count = 0
         self._mailings: dict[UUID, Mailing] = {}
 
     def deliver(self, row: MailDelivery) -> bool:
-        """Send one mail; False if the server wasn't contacted.
+        """Send one mail, and return whether the server was contacted.
 
-        Raises `Halted`, and `Overtaken` if another task has it.
+        A mail to a subscriber who left the list is skipped. Raises `Halted` if the session must end, and
+        `Overtaken` if another task has the delivery.
         """
         mailing = self._load_mailing(row)
         if mailing is not None and mailing.status == MailingStatus.DONE:
@@ -82,6 +83,10 @@ class Postman:
         return True
 
     def _finish(self, row: MailDelivery, message: bytes) -> SmtpReply:
+        """Send the content and return the server's reply. Raises `Halted` if the session breaks.
+
+        The delivery is pending again if the server never got the whole content, and else of unknown outcome.
+        """
         try:
             reply = self.session.end(message)
         except SessionLost as error:
@@ -101,16 +106,21 @@ class Postman:
     def _record(
         self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber, reply: SmtpReply
     ) -> None:
+        """Record the server's reply.
+
+        Raises `Halted` if it concerns more than this mail, and `Overtaken` if another task has the delivery.
+        """
         now = utc_now()
         values: dict[str, Any] = {
             "code": reply.code,
             "reply": self._storable_reply(reply.text),
             "updated_at": now,
         }
+        # A delivery that became `sending` has counted this try already.
         tries = row.tries + (row.status == MailDeliveryStatus.PENDING)
         verdict = reply.verdict
         if verdict == "sent":
-            self.sent += 1
+            self.sent_count += 1
             try:
                 states.move(row, "sent", next_at=None, sent_at=now, **values)
             except states.Overtaken:
@@ -121,7 +131,7 @@ class Postman:
         elif verdict == "bounced":
             with transaction.atomic():
                 states.move(row, "failed", next_at=None, tries=tries, **values)
-                bounce(subscriber, values["reply"], now=now)
+                end_subscription(subscriber, values["reply"], now=now)
         elif verdict in {"later", "failed"}:
             states.move(row, "failed", next_at=None, tries=tries, **values)
         else:
@@ -131,14 +141,17 @@ class Postman:
     def _storable_reply(self, text: str) -> str:
         """Return the text without secrets, cut to the column's length.
 
-        What replaces a secret may be longer than it, so it is cut afterwards.
+        The text is cut last, because the replacement of a secret may be longer than the secret.
         """
-        return self.connection.redact(text)[:REPLY_CHARACTERS]
+        return self.connection.redact(text)[:MAX_REPLY_CHARACTERS]
 
     def _retry_later(
         self, row: MailDelivery, now: datetime, *, after: timedelta | None, **values: Any
     ) -> None:
-        """Make the delivery pending again, to be sent later."""
+        """Make the delivery pending again, to be sent after `after`, or at once if that is `None`.
+
+        Raises `Overtaken` if another task has the delivery.
+        """
         updates = {"next_at": now if after is None else now + after, **values}
         if row.status == MailDeliveryStatus.SENDING:
             states.move(row, "pending", **updates)
@@ -146,6 +159,7 @@ class Postman:
             raise lost_lease_error()
 
     def _to_halt(self, reply: SmtpReply, mailing: Mailing | None) -> Halted:
+        """Return the error for a reply that concerns the login, this mailing, all mails, or the present moment."""
         details: dict[str, Any] = {
             "platform_status": reply.code,
             "platform_message": self._storable_reply(reply.text),
@@ -163,6 +177,7 @@ class Postman:
         return Halted(TryLater(message, code="busy", **details))
 
     def _load_mailing(self, row: MailDelivery) -> Mailing | None:
+        """Return the delivery's mailing, which is read once for all of its mails; `None` for a confirmation."""
         if row.mailing_id is None:
             return None
         if row.mailing_id not in self._mailings:
@@ -170,7 +185,7 @@ class Postman:
         return self._mailings[row.mailing_id]
 
     def _return_address(self, row: MailDelivery) -> str:
-        """Return the address for undeliverable mail: one of its own if a domain accepts any."""
+        """Return the address for bounces: an address for this mail alone if the outlet has a bounce domain."""
         config = self.connection.account.config
         if config.get("bounce_domain"):
             return f"b-{row.pk.hex}@{config['bounce_domain']}"
@@ -178,24 +193,24 @@ class Postman:
 
     def _compose(self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber) -> bytes:
         if mailing is None:
-            issue, envelope = confirmation_for(self.outlet, subscriber, row.message_id)
+            issue, envelope = compose_confirmation(self.outlet, subscriber, row.message_id)
         else:
             issue = Issue(mailing.subject, mailing.html, mailing.text, mailing.language)
-            envelope = self._envelope(row, subscriber)
+            envelope = self._build_envelope(row, subscriber)
         return compose_mail(self.connection.account, issue, envelope, now=utc_now())
 
-    def _envelope(self, row: MailDelivery, subscriber: Subscriber) -> Envelope:
+    def _build_envelope(self, row: MailDelivery, subscriber: Subscriber) -> Envelope:
+        """Return the envelope of a newsletter's mail, with the ways to unsubscribe."""
         config = self.connection.account.config
         mailbox = str(config.get("return_address", ""))
         domain = str(config["from_address"]).rpartition("@")[2]
+        mailto = f"mailto:{mailbox}?subject={quote('unsubscribe ' + subscriber.token)}" if mailbox else ""
         return Envelope(
             subscriber.email,
             row.message_id,
             list_id=f"{ids.encode('out', self.outlet.pk)}.{domain}",
             unsubscribe_url=f"{settings.PUBLIC_URL.rstrip('/')}/u/{subscriber.token}",
-            unsubscribe_mailto=f"mailto:{mailbox}?subject={quote('unsubscribe ' + subscriber.token)}"
-            if mailbox
-            else "",
+            unsubscribe_mailto=mailto,
             footer=Footer(
                 _("You subscribed to %(name)s.") % {"name": config.get("from_name") or self.outlet.name},
                 _("Unsubscribe"),
@@ -204,7 +219,10 @@ class Postman:
 
 
 def _record_late_success(row: MailDelivery, **values: Any) -> None:
-    """Record that the server took a mail after the lease was lost and the next worker called it unknown."""
+    """Mark a delivery as sent that another worker marked as unknown while the server's answer was awaited.
+
+    Does nothing for other statuses. The stored counts of a mailing that is done are counted again.
+    """
     with transaction.atomic():
         fresh = MailDelivery.everywhere.get(pk=row.pk)
         if fresh.status != MailDeliveryStatus.UNKNOWN:
@@ -213,19 +231,20 @@ def _record_late_success(row: MailDelivery, **values: Any) -> None:
         ended_mailing = Mailing.everywhere.filter(pk=row.mailing_id).exclude(counts=None).first()
         if ended_mailing is not None:
             ended_mailing.counts = None
-            Mailing.everywhere.filter(pk=ended_mailing.pk).update(counts=counts_of(ended_mailing))
+            Mailing.everywhere.filter(pk=ended_mailing.pk).update(counts=count_deliveries(ended_mailing))
 
 
-def bounce(subscriber: Subscriber, reason: str, *, now: datetime, to: str = "bounced") -> bool:
-    """Stop mailing the subscriber; False if that is so already."""
-    if subscriber.status not in WANTED_SUBSCRIBERS:
-        return False
-    states.move(subscriber, to, ended_at=now, reason=reason[:REPLY_CHARACTERS], updated_at=now)
-    return True
+def end_subscription(subscriber: Subscriber, reason: str, *, now: datetime, to: str = "bounced") -> None:
+    """Stop mailing the subscriber, unless the subscription has ended already.
+
+    Raises `Overtaken` if the subscriber changed since they were read.
+    """
+    if subscriber.status in WANTED_SUBSCRIBERS:
+        states.move(subscriber, to, ended_at=now, reason=reason[:MAX_REPLY_CHARACTERS], updated_at=now)
 
 
-def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) -> tuple[Issue, Envelope]:
-    """Return the mail that asks a subscriber to confirm."""
+def compose_confirmation(outlet: Outlet, subscriber: Subscriber, message_id: str) -> tuple[Issue, Envelope]:
+    """Return the mail that asks a subscriber to confirm, and its envelope."""
     name = str(outlet.config.get("from_name") or outlet.name)
     url = f"{settings.PUBLIC_URL.rstrip('/')}/subscribe/confirm/{subscriber.token}"
     subject = _("Please confirm: %(name)s") % {"name": name}

@@ -1,8 +1,8 @@
-"""Works an outlet's mail queue: creates the deliveries of new mailings, then sends one mail after another.
+"""Runs an outlet's mail queue: creates the deliveries of new mailings, then sends one mail after another.
 
-Only the holder of the queue's lease works it. A delivery is committed as `sending` before its content is
-sent, so one that is found in that status belongs to a killed worker: nobody knows whether it arrived, and it
-is never sent again.
+Only the holder of the queue's lease runs it. A delivery is committed as `sending` before its content is sent.
+If a task finds one in that status, the worker that sent it was killed: nobody knows whether the mail arrived,
+and it is never sent again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import ids, states, work_queue
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
-from pipeline.mailing.lifecycle import OPEN_STATUSES, end_what_is_done, halt, spread_some
+from pipeline.mailing.lifecycle import OPEN_STATUSES, end_finished_mailings, halt, spread_some
 from pipeline.mailing.queue import lost_lease_error, release_queue
 from pipeline.mailing.send import Halted, Postman
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, MailQueue, OutletStatus
@@ -37,21 +37,23 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(minutes=4)
-"""Longer than a session's slowest mail; renewed before each."""
+"""The queue's lease, which is renewed before each mail: longer than the slowest mail takes."""
 RUN_SECONDS: Final = 20.0
-"""A task ends after this long, so that others get their turn."""
+"""The duration after which a task ends, so that other queues get their turn."""
 HELD_WAIT: Final = timedelta(seconds=30)
+"""The time between two checks whether publishing is still stopped."""
 OUTLET_CLOSED_WAIT: Final = timedelta(minutes=5)
+"""The time between two checks whether the outlet is connected again."""
 DELIVERIES_PER_READ: Final = 20
 MAX_OPEN_PAUSE_SECONDS: Final = 5.0
-"""A longer pause between two mails isn't waited for with the connection open."""
+"""The longest pause between two mails for which the connection stays open."""
 
 
 def send_mails(queue: MailQueue) -> None:
-    """Work one claimed mail queue."""
+    """Run one claimed mail queue; if the lease is lost, only log it."""
     row = _reload(queue)
     try:
-        _work_queue(row)
+        _run_queue(row)
     except states.Overtaken:
         log.info("overtaken", outlet=ids.encode("out", row.outlet_id))
 
@@ -64,7 +66,10 @@ def _reload(queue: MailQueue) -> MailQueue:
 
 
 def give_up(queue: MailQueue) -> None:
-    """Stop the open mailings after workers broke again and again; mails in flight are unknown."""
+    """Stop the open mailings after workers failed several times; mails in flight are of unknown outcome.
+
+    Raises `Overtaken` if the lease was lost.
+    """
     row = _reload(queue)
     now = utc_now()
     _mark_interrupted(row, now)
@@ -73,8 +78,12 @@ def give_up(queue: MailQueue) -> None:
     release_queue(row, lambda: now + limits.MAIL_SESSION_WAITS[-1])
 
 
-def _work_queue(row: MailQueue) -> None:
-    """Create deliveries, send what is due, end finished mailings, and release the queue."""
+def _run_queue(row: MailQueue) -> None:
+    """Create deliveries, send what is due, end finished mailings, and release the queue.
+
+    If the outlet was removed, its mailings are stopped; if publishing is stopped or the outlet rests, nothing
+    is sent.
+    """
     now = utc_now()
     _mark_interrupted(row, now)
     if row.outlet.deleted_at is not None:
@@ -82,7 +91,7 @@ def _work_queue(row: MailQueue) -> None:
         release_queue(row, lambda: None)
         return
     if _paused_until(row, now) is not None:
-        # Read again: what it waits for may have ended since.
+        # The row is read again, because the reason for the pause may have ended since.
         release_queue(row, lambda: _paused_until(_reload(row), now) or now)
         return
     for mailing in Mailing.everywhere.filter(
@@ -91,7 +100,7 @@ def _work_queue(row: MailQueue) -> None:
         while spread_some(mailing, now=utc_now()):
             renew(row)
     rests_until = _send_session(row) if _due_deliveries(row, utc_now(), 1) else None
-    end_what_is_done(row.outlet_id, now=utc_now())
+    end_finished_mailings(row.outlet_id, now=utc_now())
     release_queue(row, lambda: _next_wake(row, rests_until), rests_until=rests_until)
 
 
@@ -102,6 +111,7 @@ def renew(row: MailQueue) -> None:
 
 
 def _paused_until(row: MailQueue, now: datetime) -> datetime | None:
+    """Return until when nothing may be sent, or `None` if mails may be sent now."""
     wait = _pause_wait(row)
     if wait is not None:
         return now + wait
@@ -109,6 +119,7 @@ def _paused_until(row: MailQueue, now: datetime) -> datetime | None:
 
 
 def _pause_wait(row: MailQueue) -> timedelta | None:
+    """Return how long to wait because of the outlet's status, a stop or the workspace, or `None`."""
     if row.outlet.status != OutletStatus.OK:
         return OUTLET_CLOSED_WAIT
     is_stopped = kill_switch.stopped(
@@ -118,6 +129,7 @@ def _pause_wait(row: MailQueue) -> timedelta | None:
 
 
 def _mark_interrupted(row: MailQueue, now: datetime) -> None:
+    """Mark the mails that a killed worker was sending as of unknown outcome."""
     for delivery in MailDelivery.everywhere.filter(
         outlet_id=row.outlet_id, status=MailDeliveryStatus.SENDING
     ):
@@ -131,7 +143,7 @@ def _mark_interrupted(row: MailQueue, now: datetime) -> None:
 
 
 def _due_deliveries(row: MailQueue, now: datetime, limit: int) -> list[MailDelivery]:
-    """Return deliveries that may be sent now: confirmations first, then mailing by mailing."""
+    """Return at most `limit` deliveries that may be sent now: confirmations, or those of the first mailing."""
     pending = MailDelivery.everywhere.filter(
         outlet_id=row.outlet_id, status=MailDeliveryStatus.PENDING, next_at__lte=now
     )
@@ -153,7 +165,7 @@ def _sending_mailings(row: MailQueue) -> list[Any]:
 
 
 def _next_wake(row: MailQueue, rests_until: datetime | None) -> datetime | None:
-    """Return when the queue is worked next; None if nothing waits."""
+    """Return when the queue is run next, never before `rests_until`, or `None` if nothing waits."""
     pending = MailDelivery.everywhere.filter(outlet_id=row.outlet_id, status=MailDeliveryStatus.PENDING)
     next_times = [pending.filter(mailing=None).order_by("next_at").values_list("next_at", flat=True).first()]
     next_times += [
@@ -172,11 +184,15 @@ def _next_wake(row: MailQueue, rests_until: datetime | None) -> datetime | None:
 
 
 def _send_session(row: MailQueue) -> datetime | None:
-    """Send over one session until nothing is left or time is up; return until when the outlet rests."""
+    """Send over one session until nothing is left or `RUN_SECONDS` are over.
+
+    Returns until when the outlet rests because of its pace or of a failure, or `None`. Raises `Overtaken` if
+    the lease was lost.
+    """
     connection = connect(row.outlet)
     pause = 60.0 / int(connection.account.config.get("mails_per_minute") or 60)
     try:
-        # Report wrong settings before a mail is sent unsigned.
+        # Wrong settings are reported before a mail is sent unsigned.
         email_newsletter.dkim_notes(connection.account)
         session = open_session(connection.account, connection.http.policy)
     except (TryLater, Refused, NeedsReconnect) as error:
@@ -189,7 +205,7 @@ def _send_session(row: MailQueue) -> datetime | None:
                 renew(row)
                 if not postman.deliver(delivery):
                     continue
-                if postman.sent == 1 and (row.failures or row.error):
+                if postman.sent_count == 1 and (row.failures or row.error):
                     row.under_lease().update(failures=0, error=None)
                 if pause > MAX_OPEN_PAUSE_SECONDS or time.monotonic() + pause > deadline:
                     return utc_now() + timedelta(seconds=pause)
@@ -206,13 +222,14 @@ def _send_session(row: MailQueue) -> datetime | None:
 def _record_failure(
     row: MailQueue, error: PluginError, connection: OutletConnection, *, mailing: Mailing | None = None
 ) -> datetime:
-    """Record a failed session, and return until when to wait, which grows from session to session.
+    """Record a failed session, and return until when to wait.
 
-    What only a person can correct stops the open mailings, or the outlet.
+    The wait grows from session to session. A lost login stops the outlet; a refusal stops `mailing`, after
+    which there is no wait, or all open mailings if none is given. Raises `Overtaken` if the lease was lost.
     """
     now = utc_now()
     message = f"{error.message} {error.platform_message}".strip()
-    stored_error = {"code": error.code, "message": connection.redact(message)[:1000], "at": as_z(now)}
+    stored_error = {"code": error.code, "message": connection.redact(message)[:1000], "at": format_utc(now)}
     failures = row.failures + 1
     wait = limits.MAIL_SESSION_WAITS[min(failures, len(limits.MAIL_SESSION_WAITS)) - 1]
     with transaction.atomic():

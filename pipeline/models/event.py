@@ -13,24 +13,24 @@ from config.core.clock import utc_now
 class Event(WorkspaceRow):
     """An event, written in the transaction of the change that it reports.
 
-    Each reader has its own mark, never "id greater than the last": the row of a slow transaction would be
-    skipped.
+    Each reader has its own mark. None reads by "id greater than the last", which would skip the row of a slow
+    transaction.
     """
 
     test = models.BooleanField(default=False)
     type = models.CharField(max_length=40)
     body = models.BinaryField(null=True)
-    """The exact bytes that are signed and sent; None once the retention period is over."""
+    """The exact bytes that are signed and sent; `None` once the retention period is over."""
     raw_item_id = models.UUIDField(null=True)
     generated_item_id = models.UUIDField(null=True)
     publication_id = models.UUIDField(null=True)
     source_id = models.UUIDField(null=True)
     will_retry = models.BooleanField(null=True)
-    """Set for `published.failed` only; False if the failure is final."""
+    """Set for `published.failed` only; `False` if the failure is final."""
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     position = models.BigIntegerField(null=True)
-    """Its place in `GET /events`, given by the dispatcher under the workspace's lock."""
+    """The event's number in the feed of `GET /events`, given under the workspace's lock."""
     dispatched_at = models.DateTimeField(null=True)
     counted_at = models.DateTimeField(null=True)
 

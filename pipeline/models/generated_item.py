@@ -55,17 +55,16 @@ def items_made_from(
 
 
 class ChecksOutcome(models.Func):
-    """The outcome of an item's checks as text: `fw`, `f` or `w` if one failed or warned; empty if all passed.
+    """A text with an `f` if one of an item's checks failed, and a `w` if one warned; empty if neither did.
 
-    Its text stands in the statement as in the index, without parameters, so that both databases use the
-    index.
+    The SQL has no parameters, because both databases use the index only if the expression is written as in it.
     """
 
     arity = 1
     output_field = models.CharField()
 
     def _template(self, find: str, text: str) -> str:
-        """Return the SQL that looks for both outcomes; `find` is the database's function for finding text."""
+        """Return the SQL of the expression; `find` is the database's function for finding a text in another."""
         return "({} || {})".format(
             *(
                 f"CASE WHEN {find}({text}, '\"outcome\": \"{outcome}\"') > 0 THEN '{outcome[0]}' ELSE '' END"
@@ -97,12 +96,13 @@ APPROVAL_FIELDS: Final = ("approved_at",)
 
 def approval_values(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the column values that restore an approval; `state` is of `GeneratedItem.approval_state`."""
-    at = state["approved_at"]
-    return {name: state[name] for name in NO_APPROVAL} | {"approved_at": parse_datetime(at) if at else None}
+    stored_at = state["approved_at"]
+    approved_at = parse_datetime(stored_at) if stored_at else None
+    return {name: state[name] for name in NO_APPROVAL} | {"approved_at": approved_at}
 
 
 def no_words() -> dict[str, Any]:
-    """Return the column values that erase an item's content; what follows from its body is here too."""
+    """Return the column values that erase an item's content and everything that was derived from it."""
     return {
         "title": "",
         "body": "",
@@ -136,7 +136,7 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         return self.filter(status=GeneratedItemStatus.READY, deleted_at=None)
 
     def unscheduled(self) -> Self:
-        """Ready, and at most an approval is missing before it can be scheduled."""
+        """Return the ready items that can be scheduled at once, or once their newest revision is approved."""
         return self.ready().filter(held__in=["", HoldReason.APPROVAL_STALE])
 
     def decided(self) -> Self:
@@ -158,12 +158,12 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         return self.exclude(held="")
 
     def with_newest_rewrite(self) -> Self:
-        """Each with `newest_rewrite_id`, of the run that writes its words again, or did last; None for nearly all."""
+        """Annotate `newest_rewrite_id`: the id of the newest run that rewrites the item, or `None`."""
         runs = Generation.everywhere.filter(rewrites=models.OuterRef("pk")).order_by("-id")
         return self.annotate(newest_rewrite_id=models.Subquery(runs.values("pk")[:1]))
 
     def flagged(self) -> Self:
-        """Return the published items whose source has changed since."""
+        """Return the items whose source changed or was withdrawn after they were published."""
         return self.exclude(flagged="")
 
 
@@ -181,13 +181,13 @@ class GeneratedItem(WorkspaceRow):
         "pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="generated"
     )
     raw_items = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """Ids of the raw items that a digest is made from, in hex and in order; empty where there is one, or none."""
+    """Hex ids of the raw items of a digest, in order; empty if the item is made from one raw item, or from none."""
     topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="+")
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     """The item that this one was regenerated from."""
     hint = models.CharField(max_length=500, blank=True, db_default="", default="")
-    """What the person who regenerated it asked for."""
+    """The wish of the person who regenerated the item."""
     bucket = models.CharField(max_length=10, choices=bucket_choices)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
@@ -209,7 +209,7 @@ class GeneratedItem(WorkspaceRow):
     excerpt = models.CharField(max_length=300, blank=True)
     language = models.CharField(max_length=35, blank=True)
     outlets = models.JSONField(default=list)
-    """Public ids of the outlets where it is published by default, in order."""
+    """Public ids of the outlets that publish the item by default, in order."""
     overrides = models.JSONField(default=dict)
     """By public id of an outlet: `{"title", "body", "settings"}`."""
     approval_required = models.BooleanField(default=False)
@@ -238,7 +238,7 @@ class GeneratedItem(WorkspaceRow):
     updated_at = models.DateTimeField(default=utc_now)
     deleted_at = models.DateTimeField(null=True)
     newest_rewrite_id: UUID | None
-    """Of an item that was read `with_newest_rewrite`."""
+    """Exists only on items that were read with `with_newest_rewrite()`; not a column."""
 
     everywhere: ClassVar = GeneratedItemQuerySet.as_manager()
     objects: ClassVar = OwnGeneratedItems.as_manager()
@@ -294,41 +294,41 @@ class GeneratedItem(WorkspaceRow):
 
     @property
     def present_checks(self) -> list[dict[str, Any]]:
-        """Return the checks of the newest revision; empty if it wasn't checked."""
+        """The checks of the newest revision; empty if it wasn't checked."""
         checks: list[dict[str, Any]] = self.checks if self.is_checked else []
         return checks
 
     @property
     def is_checked(self) -> bool:
-        """Return whether its checks are those of the newest revision."""
+        """True if the item's checks are those of its newest revision."""
         return self.checks_revision == self.revision
 
     @property
     def is_approved(self) -> bool:
-        """Return whether somebody has approved one of its revisions, this one or an earlier one."""
+        """True if the newest revision or an earlier one has been approved."""
         return self.approved_at is not None
 
     @property
     def is_approved_as_it_is(self) -> bool:
-        """Return whether the approved revision is the newest one."""
+        """True if the approved revision is the newest one."""
         return self.is_approved and self.approved_revision == self.revision
 
     def approval(self, by: str, at: datetime) -> dict[str, Any]:
-        """Return the column values that approve its newest revision."""
+        """Return the column values that approve the newest revision."""
         return {"approved_by": by, "approved_at": at, "approved_revision": self.revision}
 
     def approval_state(self) -> dict[str, Any]:
-        """Return its approval as JSON, from which `approval_values` restores it."""
-        at = self.approved_at.isoformat() if self.approved_at else None
-        return {name: getattr(self, name) for name in NO_APPROVAL} | {"approved_at": at}
+        """Return the approval as JSON, from which `approval_values` restores it."""
+        approved_at = self.approved_at.isoformat() if self.approved_at else None
+        return {name: getattr(self, name) for name in NO_APPROVAL} | {"approved_at": approved_at}
 
     def lacks_approval(self, workspace: Workspace) -> bool:
-        """Return whether its workspace asks for an approval before publishing, which its newest revision lacks."""
+        """Return whether the workspace asks for an approval that the newest revision doesn't have."""
         return workspace.requires_approval and not self.is_approved_as_it_is
 
 
 class Revision(WorkspaceRow):
-    """An item's content as it was approved or sent; never changed."""
+    """An item's content as it was approved or sent. A row is never changed."""
 
     item = models.ForeignKey(GeneratedItem, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
@@ -366,7 +366,7 @@ class Asset(WorkspaceRow):
     width = models.PositiveIntegerField(null=True)
     height = models.PositiveIntegerField(null=True)
     duration = models.FloatField(null=True)
-    """Seconds."""
+    """The duration of audio or video, in seconds."""
     alt_text = models.TextField(blank=True)
     revoked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)

@@ -38,6 +38,8 @@ class GenerationQueue(models.TextChoices):
 
 
 class GenerationQuerySet(models.QuerySet[Any]):
+    """The filters of runs by status."""
+
     def open(self) -> Self:
         return self.filter(status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING])
 
@@ -65,11 +67,11 @@ class Generation(WorkspaceRow, DueModel):
     topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="+")
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     persona_version = models.PositiveIntegerField(null=True)
-    # An index with a name of its own stands below.
+    # Meta declares the index.
     rewrites = models.ForeignKey(
         "pipeline.GeneratedItem", null=True, on_delete=models.CASCADE, related_name="rewrites", db_index=False
     )
-    """The item whose words it writes again; None for a run that makes items of its own."""
+    """The item that the run rewrites; `None` for a run that makes new items."""
     variants = models.PositiveSmallIntegerField(default=1)
     status = models.CharField(max_length=10, choices=GenerationStatus, default=GenerationStatus.QUEUED)
     stage = models.CharField(max_length=10, choices=GenerationStage, default=GenerationStage.BRIEF)
@@ -83,7 +85,7 @@ class Generation(WorkspaceRow, DueModel):
     answers = models.JSONField(default=dict)
     """Stored answers by stage, so that a run whose worker was killed never pays for one twice."""
     batch_until = models.DateTimeField(null=True)
-    """Until when it may wait for a model's answer at half the price; None if a person waits for the run."""
+    """The run may wait until then for an answer at half the price; `None` if a person waits for the run."""
     progress = models.PositiveSmallIntegerField(default=0, db_default=0)
     """How much of its videos is rendered, in percent."""
     credits_reserved = models.PositiveIntegerField(default=0)
@@ -100,7 +102,7 @@ class Generation(WorkspaceRow, DueModel):
         db_table = "generation"
         indexes: ClassVar = [
             *claim_indexes("generation", of="queue"),
-            # Which workspaces had videos rendered lately: those that had the fewest come first.
+            # Counts the videos rendered lately by workspace: those that had the fewest come first.
             models.Index(
                 fields=["workspace_id", "finished_at"],
                 name="generation_films",
@@ -114,7 +116,7 @@ class Generation(WorkspaceRow, DueModel):
             ),
         ]
         constraints: ClassVar = [
-            # Of two people who ask at the same moment one has it written again.
+            # If two people ask for a rewrite at the same moment, one of them gets it.
             models.UniqueConstraint(
                 fields=["rewrites"],
                 condition=models.Q(
@@ -126,10 +128,10 @@ class Generation(WorkspaceRow, DueModel):
 
 
 class GenerationInput(WorkspaceRow):
-    """One raw item of a generation that is made from several and has none of its own: a digest."""
+    """One of the raw items of a digest's run, whose `raw_item` is empty."""
 
     generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="inputs")
-    # Meta declares its index, under a name of its own.
+    # Meta declares the index.
     raw_item = models.ForeignKey(
         "pipeline.RawItem", on_delete=models.CASCADE, related_name="+", db_index=False
     )
@@ -146,16 +148,16 @@ class GenerationInput(WorkspaceRow):
 
 
 class SharedBrief(WorkspaceRow):
-    """One model's reading of one content, shared by runs.
+    """A model's brief of one content, shared by runs.
 
-    The run that asks writes the row before the call; it is deleted with the raw item's content.
+    The run that asks writes the row before the call; the row is deleted with the raw item's content.
     """
 
     raw_item = models.ForeignKey("pipeline.RawItem", on_delete=models.CASCADE, related_name="briefs")
     key = models.CharField(max_length=64)
     """Hash of what is read and how: the text, the reader, the model, the prompt's version."""
     content = models.JSONField(null=True)
-    """The brief; None until it is answered."""
+    """The brief; `None` until the model has answered."""
     usage = models.JSONField(null=True)
     refusal = models.JSONField(null=True)
     """`{"code", "message"}` if the model can't work with this content; valid for the runs that existed then."""
@@ -164,7 +166,7 @@ class SharedBrief(WorkspaceRow):
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     asked_until = models.DateTimeField(null=True)
-    """No other run asks before this, by the database's clock: a lease, or the wait that the service asked for."""
+    """Until then, by the database's clock, no other run asks: a lease, or a wait that the service asked for."""
     created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):

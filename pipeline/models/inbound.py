@@ -40,10 +40,10 @@ class InboundSecret(WorkspaceRow):
 
     source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="inbound_secret")
     kind = models.CharField(max_length=20, choices=Verification)
-    """The verification that it is for; it is ignored under another one."""
+    """The verification that the secret is for; under another one the secret is ignored."""
     secret = ClosedTextField()
     previous = ClosedTextField(null=True)
-    """Accepted beside the current one until `previous_until`."""
+    """Accepted together with `secret` until `previous_until`."""
     previous_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
 
@@ -54,13 +54,13 @@ class InboundSecret(WorkspaceRow):
 class InboundDelivery(WorkspaceRow):
     """One POST to a source's address. The bodies of the newest twenty are kept, for viewing and replaying."""
 
-    # The log's index begins with the source, so that it needs none of its own.
+    # The log's index begins with the source, which therefore needs no other.
     source = models.ForeignKey(
         "pipeline.Source", on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
     test = models.BooleanField(default=False)
     sender_key = models.CharField(max_length=200, null=True)
-    """The sender's id of the delivery, unique per source; None if it has none, or failed the verification."""
+    """The sender's id of the delivery, unique per source; `None` if it has none or failed the verification."""
     verification = models.CharField(max_length=20, choices=Verification)
     status = models.CharField(
         max_length=10, choices=InboundDeliveryStatus, default=InboundDeliveryStatus.RECEIVED
@@ -69,15 +69,15 @@ class InboundDelivery(WorkspaceRow):
     """`{"code", "message"}` if it was refused or ignored, or gives no content."""
     content_type = models.CharField(max_length=200, blank=True)
     head = models.JSONField(default=dict)
-    """The headers that describe it, by lower-case name; none that holds a credential or signature."""
+    """The headers that describe the body, by lower-case name; never a credential or signature."""
     body = models.BinaryField(null=True)
-    """The bytes as received; None once newer bodies took their place, or if it was refused."""
+    """The bytes as received; `None` if the delivery was refused, or once it isn't among the newest."""
     body_bytes = models.PositiveIntegerField(default=0)
     preset = models.CharField(max_length=40, blank=True)
     made = models.JSONField(null=True)
     """The fields that the mapping produced, long ones shortened."""
     notes = models.JSONField(default=list)
-    """`[{"code", "message"}]`: what was left out, and why."""
+    """`[{"code", "message"}]`: the parts that were left out, with the reasons."""
     raw_item = models.ForeignKey(
         "pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="deliveries"
     )
@@ -90,7 +90,7 @@ class InboundDelivery(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "inbound_delivery"
         constraints: ClassVar = [
-            # Two tries of the same delivery at the same moment: one of them finds the other's row.
+            # If one delivery comes twice at the same moment, the second finds the first one's row.
             models.UniqueConstraint(fields=["source", "sender_key"], name="inbound_delivery_once"),
         ]
         indexes: ClassVar = [
@@ -121,7 +121,10 @@ class WebSubStatus(models.TextChoices):
 
 
 class WebSubSubscription(WorkspaceRow, DueModel):
-    """A subscription at a hub; `wake_at` is its next request, check or renewal, None once it has ended."""
+    """A subscription at a hub.
+
+    `wake_at` is the time of its next request, check or renewal, and `None` once it has ended.
+    """
 
     source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="subscription")
     hub = models.CharField(max_length=2048)
@@ -132,15 +135,15 @@ class WebSubSubscription(WorkspaceRow, DueModel):
     """The key that the hub signs with; never sent over plain http."""
     status = models.CharField(max_length=10, choices=WebSubStatus, default=WebSubStatus.WANTED)
     tries = models.PositiveIntegerField(default=0)
-    """Requests since the last one that was verified."""
+    """The number of requests since the last one that was verified."""
     asked_at = models.DateTimeField(null=True)
     lease_ends_at = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
-    """`{"code", "message", "at"}` in plain words; None while all is well."""
+    """`{"code", "message", "at"}` of the last failure; `None` if there is none."""
     pushed_at = models.DateTimeField(null=True)
     """When the hub last sent a push that passed verification."""
     woken_until = models.DateTimeField(null=True)
-    """No push wakes the source again before this."""
+    """No push wakes the source again before this time."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 

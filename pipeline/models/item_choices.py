@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Bucket(models.TextChoices):
-    """What an engine makes: the kind of content that outlets take."""
+    """The kind of content that an engine makes and that an outlet takes."""
 
     VIDEO = "video", _("Video")
     IMAGE = "image", _("Image")
@@ -22,7 +22,10 @@ class Bucket(models.TextChoices):
 
 
 def bucket_choices() -> list[tuple[str, _StrPromise]]:
-    """Return the choices of a column that holds a bucket: migrations name this function, not the buckets."""
+    """Return the choices of a column that holds a bucket.
+
+    Migrations name this function and not the buckets, so that a new bucket needs no migration.
+    """
     return Bucket.choices
 
 
@@ -56,7 +59,7 @@ class HoldReason(models.TextChoices):
 
 
 class FlagReason(models.TextChoices):
-    """What happened to an item's source after the item was published."""
+    """The change of an item's source after the item was published."""
 
     SOURCE_CHANGED = "source_changed", _("Source changed")
     SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")

@@ -22,6 +22,8 @@ def new_token() -> str:
 
 
 class SubscriberStatus(models.TextChoices):
+    """The state of a subscription; mailings go to active ones only."""
+
     ACTIVE = "active", _("Subscribed")
     PENDING = "pending", _("Unconfirmed")
     UNSUBSCRIBED = "unsubscribed", _("Unsubscribed")
@@ -30,12 +32,16 @@ class SubscriberStatus(models.TextChoices):
 
 
 class SubscriberOrigin(models.TextChoices):
+    """How an address came to the list: by the sign-up form, typed by a person, or in a file."""
+
     FORM = "form", _("Form")
     HAND = "hand", _("Manual")
     IMPORT = "import", _("Import")
 
 
 class MailingStatus(models.TextChoices):
+    """How far a mailing is; while it is `spreading` its deliveries are created."""
+
     SPREADING = "spreading", _("Starting")
     SENDING = "sending", _("Sending")
     STOPPED = "stopped", _("Stopped")
@@ -43,6 +49,8 @@ class MailingStatus(models.TextChoices):
 
 
 class MailDeliveryStatus(models.TextChoices):
+    """How far a mail is; it is `skipped` if its recipient left the list before it was sent."""
+
     PENDING = "pending", _("Pending")
     SENDING = "sending", _("Sending")
     SENT = "sent", _("Sent")
@@ -52,22 +60,23 @@ class MailDeliveryStatus(models.TextChoices):
 
 
 class Subscriber(WorkspaceRow):
-    """An address on an outlet's list. Of its origin only the way it came is stored, never an IP address."""
+    """An address on an outlet's list. Stores how it came, never an IP address."""
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="subscribers")
     email = models.CharField(max_length=254)
     """In lower case, with its domain in ASCII."""
     status = models.CharField(max_length=12, choices=SubscriberStatus, default=SubscriberStatus.PENDING)
     token = models.CharField(max_length=32, unique=True, default=new_token)
-    """The unguessable part of its confirmation and unsubscribe links."""
+    """The unguessable part of the links by which the subscriber confirms and unsubscribes."""
     origin = models.CharField(max_length=8, choices=SubscriberOrigin, default=SubscriberOrigin.FORM)
     asked_at = models.DateTimeField(null=True)
     """When the last mail that asks for confirmation was queued."""
     confirmed_at = models.DateTimeField(null=True)
     """When they confirmed; for an import, when the workspace declared that they had."""
     ended_at = models.DateTimeField(null=True)
+    """When they unsubscribed, bounced or complained; `None` for the other statuses."""
     reason = models.CharField(max_length=300, blank=True)
-    """What the mail server or mailbox provider said when the subscription ended."""
+    """The mail server's reply that ended the subscription, or that it was reported as spam."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
@@ -94,13 +103,13 @@ class MailQueue(WorkspaceRow, DueModel):
     bounce_secret = models.CharField(max_length=32, unique=True, default=new_token)
     """The unguessable part of the address that takes bounces."""
     asks = models.BigIntegerField(default=0)
-    """Rises when something is queued, so that a task that releases the row misses none of it."""
+    """Rises with each wake, so that a task that releases the row notices what was queued meanwhile."""
     rests_until = models.DateTimeField(null=True)
-    """No mail is sent before this: the outlet's pace, or a server that asked to wait."""
+    """The end of a pause of the outlet's pace or after a failed session; no mail is sent before it."""
     failures = models.PositiveIntegerField(default=0)
-    """How many sessions in a row failed."""
+    """The number of failed sessions in a row."""
     error = models.JSONField(null=True)
-    """`{"code", "message", "at"}` of the last failed session; None while there is none."""
+    """`{"code", "message", "at"}` of the last failed session; `None` if the last one succeeded."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
@@ -110,10 +119,10 @@ class MailQueue(WorkspaceRow, DueModel):
 
     @staticmethod
     def wake_changes(now: datetime) -> dict[str, Any]:
-        """Return the column values that make a task look at the queue at once, or the one at work look again."""
+        """Return the column values that wake a task at once, or make the running one read the queue again."""
         return {
             "asks": models.F("asks") + 1,
-            # The worker that has it keeps its lease: a second one would take a mail in transit for a lost one.
+            # A running worker keeps its lease, because another one would mark the mail in transit as unknown.
             "wake_at": models.Case(
                 models.When(attempts=0, then=models.Value(now)), default=models.F("wake_at")
             ),
@@ -122,7 +131,7 @@ class MailQueue(WorkspaceRow, DueModel):
 
 
 class Mailing(WorkspaceRow):
-    """One publication as mails to all who were active when it was made."""
+    """A publication's mails to everybody who was subscribed when the mailing was created."""
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="mailings")
     publication = models.OneToOneField(
@@ -130,30 +139,30 @@ class Mailing(WorkspaceRow):
     )
     status = models.CharField(max_length=10, choices=MailingStatus, default=MailingStatus.SPREADING)
     subject = models.CharField(max_length=500)
+    """Emptied when the mailing is done and its item is erased."""
     html = models.TextField(blank=True)
-    """The revision that was sent, with `text` and `language`. Emptied when done; the revision keeps the content.
-
-    The subject is deleted with the item.
-    """
+    """The content as HTML; emptied when the mailing is done, because the revision keeps it."""
     text = models.TextField(blank=True)
+    """The content as plain text; emptied together with `html`."""
     language = models.CharField(max_length=35, blank=True)
     spread_to = models.UUIDField(null=True)
     """The last subscriber whose delivery was created."""
     recipients = models.PositiveIntegerField(default=0)
     counts = models.JSONField(null=True)
-    """Number of deliveries by status, once it is done."""
+    """The number of deliveries by status, once the mailing is done."""
     error = models.JSONField(null=True)
-    """`{"code", "message", "at"}`: why it was stopped."""
+    """`{"code", "message", "at"}`: why the mailing was stopped."""
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
+    """When the mailing was done; `None` while it can be sent or resumed."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "mailing"
         indexes: ClassVar = [
             models.Index(fields=["workspace", "-id"], name="mailing_list"),
             models.Index(fields=["outlet", "-id"], name="mailing_of_outlet"),
-            # What a task still has to send for an outlet.
+            # Finds the mailings that a task still has to send for an outlet.
             models.Index(
                 fields=["outlet", "id"],
                 name="mailing_open",
@@ -168,8 +177,8 @@ class Mailing(WorkspaceRow):
 class MailDelivery(WorkspaceRow):
     """One mail to one recipient.
 
-    `sending` is committed before its content leaves; a mail that never got an answer is `unknown`. A delivery
-    without a mailing is the mail that asks a subscriber for confirmation.
+    `sending` is committed before the content is sent; a mail that the server never answered is `unknown`. A
+    delivery without a mailing is the mail that asks a subscriber for confirmation.
     """
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -180,9 +189,9 @@ class MailDelivery(WorkspaceRow):
     )
     status = models.CharField(max_length=10, choices=MailDeliveryStatus, default=MailDeliveryStatus.PENDING)
     message_id = models.CharField(max_length=300)
-    """The same for every try."""
+    """The Message-ID, which is the same for every try."""
     next_at = models.DateTimeField(null=True)
-    """When it may be tried next; None once it has ended."""
+    """When the mail may be tried next; `None` once no further try is made."""
     tries = models.PositiveIntegerField(default=0)
     code = models.PositiveIntegerField(null=True)
     """The code of the mail server's last reply; `reply` is its text."""
@@ -200,13 +209,13 @@ class MailDelivery(WorkspaceRow):
         ]
         indexes: ClassVar = [
             models.Index(fields=["workspace", "-id"], name="mail_delivery_list"),
-            # What may be sent now, by mailing; confirmations have none.
+            # Finds the mails to send, by mailing; confirmations have none.
             models.Index(
                 fields=["outlet", "mailing", "next_at"],
                 name="mail_delivery_waiting",
                 condition=models.Q(status="pending"),
             ),
-            # What a killed worker left unfinished.
+            # Finds the mails that a killed worker left unfinished.
             models.Index(
                 fields=["outlet"], name="mail_delivery_sending", condition=models.Q(status="sending")
             ),

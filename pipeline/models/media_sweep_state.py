@@ -14,19 +14,20 @@ from config.core.clock import utc_now
 class MediaFolder(models.Model):
     """The one row that names the media folder.
 
-    The folder holds the `instance` in a file too: where the two differ, nothing deletes files.
+    The folder holds the `instance` in a file too. If the two differ, nothing deletes files.
     """
 
     number = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     instance = models.UUIDField(default=uuid.uuid4)
     created_at = models.DateTimeField(default=utc_now)
     sweep_stopped_at = models.DateTimeField(null=True)
-    """Since when the sweep waits for a person; the counts below are of its last round."""
+    """The time since which the sweep waits for a person; `sweep_found` and `sweep_total` are of its last round."""
     sweep_found = models.PositiveIntegerField(null=True)
     """The number of files that no row names."""
     sweep_total = models.PositiveIntegerField(null=True)
+    """The number of all files."""
     sweep_approved = models.PositiveIntegerField(null=True)
-    """How many of them a person has allowed to be deleted, once."""
+    """The number of unnamed files that a person has allowed the sweep to delete, once."""
 
     everywhere: ClassVar[models.Manager[MediaFolder]] = models.Manager()
 

@@ -38,9 +38,9 @@ class ModelCallOutcome(models.TextChoices):
 
 
 class ModelCall(WorkspaceRow):
-    """One call, also a failed one; written when it is over and never changed.
+    """A call that succeeded or failed; written when it is over and never changed.
 
-    It quotes neither prompt nor answer.
+    It quotes neither the prompt nor the answer.
     """
 
     generation = models.ForeignKey(
@@ -48,7 +48,7 @@ class ModelCall(WorkspaceRow):
     )
     stage = models.CharField(max_length=10, choices=ModelCallStage)
     is_own_key = models.BooleanField()
-    """Asked with the workspace's key, so that it isn't the operator's money."""
+    """True if the call used the workspace's key, so that the operator doesn't pay for it."""
     asked_model = models.CharField(max_length=80)
     model = models.CharField(max_length=80, blank=True)
     """The model that answered; empty if no answer came."""
@@ -100,16 +100,19 @@ class ModelBatch(WorkspaceRow, DueModel):
     """A batch of calls: `waiting` gathers them, `sending` precedes the paid call, `sent` is polled."""
 
     is_own_key = models.BooleanField()
-    """Asked with the workspace's key, so that it isn't the operator's money."""
+    """True if the calls use the workspace's key, so that the operator doesn't pay for them."""
     status = models.CharField(max_length=10, choices=ModelBatchStatus, default=ModelBatchStatus.WAITING)
     vendor_id = models.CharField(max_length=100, blank=True)
-    """The service's own id; empty until it is known."""
+    """The service's id of the batch; empty until it is known."""
     is_found = models.BooleanField(default=False)
-    """True if the id was found in the service's list, as the answer to the sending was lost; its results prove it."""
+    """True if the answer to the sending was lost, and `vendor_id` was found in the service's list.
+
+    Only the results prove that it is this batch.
+    """
     not_ours = models.JSONField(default=list)
-    """Ids that were found so but whose results belonged to other calls."""
+    """Ids that were found in the service's list but whose results belonged to other calls."""
     size = models.PositiveSmallIntegerField(default=0)
-    """How many calls were sent last."""
+    """The number of calls in the last sending."""
     sizes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     """Sizes of earlier sendings that the service's list didn't show: one shown later may be this batch too."""
     sending_since = models.DateTimeField(null=True)
@@ -121,7 +124,7 @@ class ModelBatch(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "model_batch"
         constraints: ClassVar = [
-            # A run with a call for a batch finds the one that is gathering.
+            # A run adds its call to the one batch that is waiting.
             models.UniqueConstraint(
                 fields=["workspace", "is_own_key"],
                 condition=models.Q(status="waiting"),
@@ -147,13 +150,13 @@ class BatchedCall(WorkspaceRow):
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="batched_calls"
     )
     key = models.CharField(max_length=64)
-    """Hash of the request: the run that comes back for the answer finds it by asking the same."""
+    """The hash of the request, by which the run finds the answer when it asks again."""
     asked = models.JSONField()
     """The call as `writers.asking.Ask`; emptied once it was sent or isn't needed."""
     most_micro_usd = models.PositiveBigIntegerField()
-    """The most it can cost; counted against the caps until its cost is known."""
+    """The most that the call can cost; counted against the spending caps until the cost is known."""
     is_late = models.BooleanField(default=False)
-    """True if the run stopped waiting and asked by itself; a later answer is only paid for."""
+    """True if the run stopped waiting for the batch; a later answer is paid for and not used."""
     outcome = models.CharField(max_length=20, choices=BatchedCallOutcome, blank=True)
     """Empty until it is known."""
     reply = models.JSONField(null=True)

@@ -61,7 +61,7 @@ class OAuthAttempt(WorkspaceRow):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     platform = models.CharField(max_length=40)
     outlet = models.ForeignKey("pipeline.Outlet", null=True, on_delete=models.CASCADE, related_name="+")
-    """The outlet that is connected again; None for a new one."""
+    """The outlet that is connected again; `None` for a new one."""
     state_hash = models.CharField(max_length=64, unique=True)
     verifier = ClosedTextField(blank=True, default="")
     """The PKCE verifier, without which an intercepted code can't be used."""

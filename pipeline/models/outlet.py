@@ -1,4 +1,4 @@
-"""Outlets: a workspace's accounts on platforms, where items are published."""
+"""Outlets: a workspace's accounts on the platforms that publish its items."""
 
 from __future__ import annotations
 
@@ -50,34 +50,34 @@ class Outlet(WorkspaceRow, DueModel):
     """The unguessable part of its public addresses: the workspace's feed and a newsletter's sign-up form."""
     status = models.CharField(max_length=20, choices=OutletStatus, default=OutletStatus.OK)
     last_error = models.JSONField(null=True)
-    """`{"code", "message", "at"}` of the last failure of its account; None while it works."""
+    """`{"code", "message", "at"}` of the last failure of the account; `None` while the account works."""
     is_default = models.BooleanField(default=False)
-    """Whether items that name no outlet go there; `WorkspaceDefaults.outlets` says it too, and in an order."""
+    """True if items that name no outlet go there; `WorkspaceDefaults.outlets` holds the same, in order."""
     is_simulated = models.BooleanField(default=False)
     """True if it reaches nobody; a test token's items may go to such outlets only."""
     connected_by = models.CharField(max_length=200, blank=True, default="", db_default="")
-    """Who connected it, as the audit log names them; empty if nobody did."""
+    """The person who connected the outlet, as the audit log names them; empty if nobody did."""
     connected_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
     """When the platform last said that the account works."""
     expires_at = models.DateTimeField(null=True)
-    """When the credential expires unless it is renewed; None if it doesn't, or that isn't known."""
+    """When the credential expires unless it is renewed; `None` if it doesn't, or if that isn't known."""
     expiry_told_at = models.DateTimeField(null=True)
     """When people were notified that the credential expires soon, which happens once."""
     rests_until = models.DateTimeField(null=True)
-    """Until when the platform asked for a pause; nothing is sent before this."""
+    """The end of the pause that the platform asked for; nothing is sent before it."""
     per_day = models.PositiveIntegerField(null=True)
-    """The workspace's own cap of posts in any 24 hours; the platform's applies too."""
+    """The workspace's cap of posts in any 24 hours; the platform's cap applies too."""
     gap_minutes = models.PositiveIntegerField(null=True)
-    """The workspace's own minimum time between two posts."""
+    """The workspace's minimum time between two posts; the platform's applies too."""
     queue = models.ForeignKey(
         "pipeline.PublishQueue", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    """The queue whose slots it uses; None for the workspace's default queue."""
+    """The queue whose slots the outlet uses; `None` for the workspace's default queue."""
     discloses_ai = models.BooleanField(default=True, db_default=True)
-    """True if generated content is marked as such where the platform has a field for that."""
+    """True if generated content is marked as such, provided that the platform has a field for that."""
     clicks_since = models.DateTimeField(null=True)
-    """Since when its posts use short links, which count clicks; None if they link directly."""
+    """The time since which posts use short links, which count clicks; `None` if they link directly."""
     is_sample = models.BooleanField(default=False, db_default=False)
     """Part of the sample data, which is removed as a whole."""
     # With database defaults, because the previous release creates outlets too.
@@ -88,7 +88,7 @@ class Outlet(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    # Annotated by the tasks that publish; not a column.
+    # The tasks that publish annotate this; it isn't a column.
     is_on_hold: bool
 
     everywhere: ClassVar = OutletQuerySet.as_manager()

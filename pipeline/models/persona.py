@@ -25,7 +25,7 @@ class Persona(WorkspaceRow):
     handle = models.CharField(max_length=60, blank=True)
     language = models.CharField(max_length=35, default="en")
     who_you_are = models.TextField(blank=True)
-    """What may be stated of it as a fact, and its audience."""
+    """The facts that may be stated about the persona, and its audience."""
     voice = models.TextField(blank=True)
     banned_words = models.JSONField(default=list)
     """Words and phrases that no draft may contain, in upper or lower case."""
@@ -51,7 +51,7 @@ class Persona(WorkspaceRow):
 
 
 class PersonaVersion(WorkspaceRow):
-    """A persona as it was; never changed."""
+    """A persona's fields at one version. A row is never changed."""
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -75,11 +75,11 @@ class Topic(WorkspaceRow):
 
     test = models.BooleanField(default=False)
     persona = models.ForeignKey(Persona, null=True, on_delete=models.SET_NULL, related_name="topics")
-    """The only persona that may use it; None for every persona of the workspace."""
+    """The only persona that may use the topic; `None` for every persona of the workspace."""
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.CASCADE, related_name="topics")
     title = models.CharField(max_length=300)
     notes = models.TextField(blank=True)
-    """What may be stated about it as a fact."""
+    """The facts that may be stated about the topic."""
     angles = models.JSONField(default=list)
     """Angles to take; without any, the whole topic is one angle."""
     evidence = models.JSONField(default=list)
@@ -89,7 +89,7 @@ class Topic(WorkspaceRow):
     """For how many days the topic isn't picked again with the same angle."""
     max_per_month = models.PositiveSmallIntegerField(null=True)
     season_from = models.CharField(max_length=5, blank=True)
-    """The first day as `MM-DD`; a `season_to` before it spans the new year. Both are set, or neither."""
+    """The first day as `MM-DD`. A season whose `season_to` is earlier spans the new year; both or neither are set."""
     season_to = models.CharField(max_length=5, blank=True)
     is_active = models.BooleanField(default=True)
     last_used_at = models.DateTimeField(null=True)
@@ -145,19 +145,22 @@ class PersonaDraft(WorkspaceRow, DueModel):
     persona = models.ForeignKey(
         "pipeline.Persona", null=True, on_delete=models.CASCADE, related_name="drafts"
     )
-    """The persona whose editor it fills; None for one that doesn't exist yet."""
+    """The persona whose editor the draft fills; `None` for one that doesn't exist yet."""
     url = models.CharField(max_length=2048, blank=True)
     posts = models.JSONField(default=list)
     """Past posts as they were pasted."""
     status = models.CharField(max_length=10, choices=PersonaDraftStatus, default=PersonaDraftStatus.QUEUED)
     material = models.JSONField(null=True)
-    """What was read of the site, and the posts, so that a retried task doesn't read twice. Emptied at the end."""
+    """The text that was read from the site, and the posts; emptied when the draft has ended.
+
+    It is stored so that a retried task doesn't read the site again.
+    """
     sections = models.JSONField(null=True)
     """The draft, by the names of the persona's fields."""
     is_offline = models.BooleanField(default=True)
-    """Made without AI."""
+    """True if the draft was made without AI."""
     tries = models.PositiveSmallIntegerField(default=0)
-    """Calls to a model that failed and may be made again."""
+    """The number of failed calls to a model that may be made again."""
     error = models.JSONField(null=True)
     """`{"code", "message"}`: why there is no draft, and what to do next."""
     requested_by = models.CharField(max_length=200, blank=True)

@@ -1,4 +1,4 @@
-"""Publications (one item on one outlet) and every call that was made for them."""
+"""Publications (one item on one outlet) and the calls that may have made them public."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LATENESS_MINUTES: Final = 60
-"""The default of how many minutes late is too late."""
+"""A publication that is later than this is too late, unless another limit is set."""
 MAX_LATENESS_MINUTES: Final = 60 * 24 * 30
+"""The greatest limit that may be set."""
 
 
 class PublicationStatus(models.TextChoices):
@@ -33,7 +34,7 @@ class PublicationStatus(models.TextChoices):
 
 
 class LatePolicy(models.TextChoices):
-    """What happens to a publication that could not go out in time."""
+    """The rule for a publication that could not be sent in time."""
 
     PUBLISH = "publish", _("Publish anyway")
     NEXT_SLOT = "next_slot", _("Move to next free slot")
@@ -53,7 +54,7 @@ class PublicationStep(models.TextChoices):
 
 
 class GapChoice(models.TextChoices):
-    """What to do with a local time that the clocks skip."""
+    """The rule for a local time that the clocks skip."""
 
     SHIFT = "shift", _("Move forward")
     REJECT = "reject", _("Reject")
@@ -88,26 +89,26 @@ class PublicationQuerySet(models.QuerySet[Any]):
         return self.filter(status__in=[PublicationStatus.PUBLISHING, PublicationStatus.SCHEDULED])
 
     def by_platform(self) -> Self:
-        """Leave out those handed over to a person, for whom no delay is counted."""
+        """Leave out the publications handed over to a person, because no delay is counted for them."""
         return self.exclude(step=PublicationStep.BY_HAND)
 
     def by_hand(self) -> Self:
         return self.filter(step=PublicationStep.BY_HAND)
 
     def due(self, now: datetime) -> Self:
-        """Return the scheduled publications whose time is past."""
+        """Return the scheduled publications whose time has passed."""
         return self.scheduled().filter(due_at__lt=now)
 
     def late(self, now: datetime) -> Self:
-        """Return those that are later than the seconds that anything due may wait for a worker."""
+        """Return the unsent publications later than `limits.LATE_AFTER`, except those handed over to a person."""
         return self.unsent().by_platform().filter(due_at__lt=now - limits.LATE_AFTER)
 
     def coming(self, now: datetime) -> Self:
-        """Return the unsent publications that aren't late."""
+        """Return the unsent publications that aren't late, except those handed over to a person."""
         return self.unsent().by_platform().filter(due_at__gte=now - limits.LATE_AFTER)
 
     def overdue(self, now: datetime) -> Self:
-        """Return those that are so late that people are notified."""
+        """Return the late publications of which people are notified."""
         return self.unsent().by_platform().filter(due_at__lt=now - limits.OVERDUE_TOLD_AFTER)
 
     def published(self) -> Self:
@@ -117,11 +118,11 @@ class PublicationQuerySet(models.QuerySet[Any]):
         return self.filter(status=PublicationStatus.UNKNOWN)
 
     def unresolved(self) -> Self:
-        """Return those that failed or are of unknown outcome: nothing takes them up again by itself."""
+        """Return those that failed or whose outcome is unknown."""
         return self.filter(status__in=[PublicationStatus.FAILED, PublicationStatus.UNKNOWN])
 
     def open(self) -> Self:
-        """Return those with something still to be done."""
+        """Return those that may still be published, or may have been."""
         return self.filter(
             status__in=[PublicationStatus.PUBLISHING, PublicationStatus.SCHEDULED, PublicationStatus.UNKNOWN]
         )
@@ -136,10 +137,13 @@ class OwnPublications(WorkspaceQuerySet[Any], PublicationQuerySet):  # type: ign
 
 
 class Publication(WorkspaceRow, DueModel):
-    """One item on one outlet: `due_at` is its scheduled time, `wake_at` when the next call or lookup is made."""
+    """One item on one outlet.
+
+    `due_at` is the scheduled time, and `wake_at` the time of the next call or lookup.
+    """
 
     BY_HAND: ClassVar = "by_hand"
-    """The step of a publication handed over to a person: nothing wakes it, and it counts as sent in time."""
+    """The step of a publication handed over to a person: nothing wakes it, and it never counts as late."""
 
     test = models.BooleanField(default=False)
     item = models.ForeignKey("pipeline.GeneratedItem", on_delete=models.PROTECT, related_name="publications")
@@ -161,9 +165,9 @@ class Publication(WorkspaceRow, DueModel):
     queue = models.ForeignKey(
         "pipeline.PublishQueue", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    """The queue whose slot `due_at` is; None if it isn't a slot."""
+    """The queue that gave the slot at `due_at`; `None` if `due_at` isn't a slot."""
     waits_for = models.JSONField(null=True)
-    """Why it goes out later than scheduled, as `{"code", "message", "until"}`; None if it doesn't."""
+    """`{"code", "message", "until"}` if it is sent later than scheduled, else `None`."""
     step = models.CharField(max_length=10, choices=PublicationStep, default=PublicationStep.PREPARE)
     step_state = models.JSONField(default=dict)
     attempt_count = models.PositiveIntegerField(default=0)
@@ -172,7 +176,7 @@ class Publication(WorkspaceRow, DueModel):
     next_attempt_at = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
     details = models.JSONField(default=dict, db_default=EMPTY_OBJECT)
-    """What the platform answered and later calls need, such as the address of a record."""
+    """The parts of the platform's answers that later calls need, such as the address of a record."""
     external_id = models.CharField(max_length=300, blank=True)
     url = models.CharField(max_length=2048, blank=True)
     unknown_since = models.DateTimeField(null=True)
@@ -180,13 +184,13 @@ class Publication(WorkspaceRow, DueModel):
     overdue_told_at = models.DateTimeField(null=True)
     published_at = models.DateTimeField(null=True)
     metrics = models.JSONField(null=True)
-    """The newest values from the platform by metric; None until the first."""
+    """The platform's newest values by metric; `None` until the first measurement."""
     requested_by = models.CharField(max_length=200, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    # Annotated by the tasks that send it; not columns.
+    # The tasks that send annotate these; they aren't columns.
     is_on_hold: bool
     attempts_before: int
 
@@ -208,7 +212,7 @@ class Publication(WorkspaceRow, DueModel):
             models.Index(fields=["workspace", "test", "-id"], name="publication_list"),  # GET /publications
             # The workspace's own feed reads the newest.
             models.Index(fields=["outlet", "-published_at"], name="publication_of_outlet"),
-            # An outlet's waiting line, what is under way there, and which slots are taken.
+            # Finds the publications that wait for an outlet or are being sent there, and the slots in use.
             models.Index(
                 fields=["outlet", "due_at", "id"],
                 name="publication_line",
@@ -220,13 +224,13 @@ class Publication(WorkspaceRow, DueModel):
                 name="publication_clock",
                 condition=models.Q(status="scheduled") & ~models.Q(local_time=""),
             ),
-            # The operator's pages, the doctor and the metrics count what nothing retries by itself.
+            # The operator's pages, the doctor and the metrics count these.
             models.Index(
                 fields=["workspace", "-id"],
                 name="publication_dead",
                 condition=models.Q(status__in=["failed", "unknown"]),
             ),
-            # The first page: what is scheduled or late, and (the next two) what failed and what was published.
+            # The first page counts what is scheduled or late, and with the next two what failed and was published.
             models.Index(
                 fields=["workspace", "due_at"],
                 name="publication_promised",
@@ -246,7 +250,7 @@ class Publication(WorkspaceRow, DueModel):
 
     @property
     def is_handed_over(self) -> bool:
-        """Return whether a person has it to post, and hasn't reported the outcome yet."""
+        """True if the publication was handed over to a person who hasn't reported the outcome yet."""
         return self.status == PublicationStatus.PUBLISHING and self.step == self.BY_HAND
 
 
@@ -261,7 +265,7 @@ class OwnAttempts(WorkspaceQuerySet[Any], AttemptQuerySet):  # type: ignore[over
 
 
 class Attempt(WorkspaceRow):
-    """A call that may make a post public; committed before the call, so that a kill leaves a trace."""
+    """A call that may make a post public; committed before the call, so that a killed worker leaves a trace."""
 
     publication = models.ForeignKey(Publication, on_delete=models.CASCADE, related_name="attempts_made")
     number = models.PositiveIntegerField()
@@ -269,13 +273,13 @@ class Attempt(WorkspaceRow):
     status = models.CharField(max_length=10, choices=AttemptStatus, default=AttemptStatus.STARTED)
     error = models.JSONField(null=True)
     receipt = models.JSONField(null=True)
-    """What was sent to the platform, adapted to it."""
+    """The content as it was sent, adapted to the platform."""
     late_answer = models.JSONField(null=True)
-    """The platform's success answer that came after the attempt was closed: `{"external_id", "url", "details", "at"}`."""
+    """`{"external_id", "url", "details", "at"}` of a success answer that came after the attempt was closed."""
     started_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
-    # The deadline of its call by `monotonic()`, for the task that makes it; no column.
+    # The deadline of the call by `monotonic()`, in seconds, for the task that makes it; not a column.
     ends: float
 
     everywhere: ClassVar = AttemptQuerySet.as_manager()
@@ -289,11 +293,11 @@ class Attempt(WorkspaceRow):
 
 
 class SimulatedPost(WorkspaceRow):
-    """A call that the simulated platform received; each is a row, so that a second publication can't hide."""
+    """A call that the simulated platform received. Each call is a row, so that a repeated one is seen."""
 
     outlet_id = models.UUIDField()
     ref = models.CharField(max_length=100)
-    """The client's own reference; the server doesn't refuse a second post with the same one."""
+    """The client's reference; the simulated platform doesn't refuse a second post with the same one."""
     answer = models.CharField(max_length=30)
     """The step of the script that was played."""
     is_accepted = models.BooleanField()

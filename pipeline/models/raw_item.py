@@ -45,7 +45,7 @@ class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):  # type: ignore[over
 
 PASTED_PREFIX: Final = "page:"
 UPLOADED_PREFIX: Final = "page:file:"
-"""The prefixes of the `external_id` of a raw item that a person gave at Create, as text or as a file."""
+"""Prefixes of the `external_id` of a raw item that a person made at Create, from text and from a file."""
 
 
 class RawItem(WorkspaceRow, DueModel):
@@ -72,7 +72,7 @@ class RawItem(WorkspaceRow, DueModel):
     """Names of the engine outputs to make from it, already resolved from source and workspace."""
     variants = models.PositiveSmallIntegerField(default=1)
     skipped = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """Which of these can't be made, known since planning: `{"engine_output", "variant", "code", "message"}`."""
+    """`[{"engine_output", "variant", "code", "message"}]`: the variants that planning found impossible."""
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     content_hash = models.CharField(max_length=64)
     version = models.PositiveIntegerField(default=1)
@@ -83,9 +83,9 @@ class RawItem(WorkspaceRow, DueModel):
     reason = models.JSONField(null=True)
     """`{"code", "message", "stage"}` if it was skipped, failed or waits."""
     near_duplicate = models.JSONField(null=True)
-    """`{"raw_item", "score"}` of the most similar one of the 90 days before it, if one is a near duplicate."""
+    """`{"raw_item", "score"}` of its closest near duplicate in the 90 days before it, if there is one."""
     withdrawn_at = models.DateTimeField(null=True)
-    """Since when its source no longer lists it, though it lists older ones."""
+    """The time since which its source no longer lists it, though it lists older ones."""
     request_id = models.CharField(max_length=64, blank=True)
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
@@ -97,7 +97,7 @@ class RawItem(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_item"
         constraints: ClassVar = [
-            # Two pushes of the same thing at the same moment: one of them finds the other's row.
+            # If the same content is pushed twice at the same moment, the second finds the first one's row.
             models.UniqueConstraint(fields=["workspace", "test", "dedup_key"], name="raw_item_once"),
         ]
         indexes: ClassVar = [
@@ -114,7 +114,7 @@ class RawItem(WorkspaceRow, DueModel):
 
 
 class RawBody(WorkspaceRow):
-    """One version of a raw item's content, in a table of its own because it may have 5 MiB."""
+    """One version of a raw item's content, in a separate table because it may have 5 MiB."""
 
     raw_item = models.ForeignKey(RawItem, on_delete=models.CASCADE, related_name="bodies")
     number = models.PositiveIntegerField()
@@ -130,18 +130,20 @@ class RawBody(WorkspaceRow):
 
 
 class RawPrint(WorkspaceRow):
-    """A raw item's fingerprint, by which duplicates are found beside its `dedup_key`.
+    """A raw item's fingerprint, by which duplicates with another `dedup_key` are found.
 
-    Its id is the raw item's.
-
-    In a table of its own, because a raw item's row is written many times, and each time with all its indexes.
+    Its id is the raw item's. The table is separate because a raw item's row is written many times, and each
+    time with all its indexes.
     """
 
     test = models.BooleanField(default=False)
     second_key = models.BigIntegerField(null=True)
-    """64 bits of a hash of its canonical address, or of its source and content where it has none. See `pipeline.ingest.raw_content`."""
+    """64 bits of a hash of the canonical address, or of source and content if it has no address.
+
+    See `pipeline.ingest.raw_content`.
+    """
     bits = models.BigIntegerField(null=True)
-    """SimHash of its text, see `pipeline.text.similarity`; None where the text is too short to say anything."""
+    """The SimHash of the text (`pipeline.text.similarity`), or `None` if the text is too short for one."""
     band_0 = models.PositiveIntegerField(null=True)
     band_1 = models.PositiveIntegerField(null=True)
     band_2 = models.PositiveIntegerField(null=True)
@@ -151,18 +153,18 @@ class RawPrint(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_print"
         constraints: ClassVar = [
-            # Two sources that bring the same page at the same moment: one of them finds the other's row.
+            # If two sources bring the same page at the same moment, the second finds the first one's row.
             models.UniqueConstraint(fields=["workspace", "test", "second_key"], name="raw_print_once"),
         ]
         indexes: ClassVar = [
-            # Read for each new raw item: who shares a quarter of its bits?
+            # Finds for each new raw item those that share a quarter of its bits.
             models.Index(fields=["workspace", f"band_{number}"], name=f"raw_print_band_{number}")
             for number in range(4)
         ]
 
 
 class UploadKind(models.TextChoices):
-    """What a file is, as its bytes show."""
+    """The kind of a file, as its bytes show."""
 
     IMAGE = "image", _("Image")
     AUDIO = "audio", _("Audio")
@@ -171,7 +173,7 @@ class UploadKind(models.TextChoices):
 
 
 class Upload(WorkspaceRow):
-    """An uploaded file. Until something uses it, it is kept until `expires_at`; a used file has none."""
+    """An uploaded file. An unused one is deleted after `expires_at`; a used one has none."""
 
     test = models.BooleanField(default=False)
     kind = models.CharField(max_length=10, choices=UploadKind)
@@ -185,7 +187,7 @@ class Upload(WorkspaceRow):
     width = models.PositiveIntegerField(null=True)
     height = models.PositiveIntegerField(null=True)
     seconds = models.FloatField(null=True)
-    """How long the audio or video is; None for files uploaded before this was stored."""
+    """The duration of audio or video; `None` for other kinds, and for files uploaded before it was stored."""
     created_by = models.CharField(max_length=200, blank=True)
     expires_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
@@ -193,7 +195,7 @@ class Upload(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "upload"
         indexes: ClassVar = [
-            # Unused files: how much of a workspace, and (next) what retention deletes.
+            # Sums the unused files of a workspace; the next one finds those that retention deletes.
             models.Index(
                 fields=["workspace", "expires_at"],
                 name="upload_unused",

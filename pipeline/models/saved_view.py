@@ -11,11 +11,11 @@ from config.core.clock import utc_now
 
 
 class SavedView(WorkspaceRow):
-    """It belongs to the workspace: everybody there sees the same views."""
+    """Filters under a name. They belong to the workspace, in which everybody sees the same views."""
 
     name = models.CharField(max_length=60)
     filters = models.JSONField(default=dict)
-    """What is chosen in each field of the list's filter; a field without a choice is left out."""
+    """The choice in each field of the list's filter, by name; a field without a choice is left out."""
     created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):

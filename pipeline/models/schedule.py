@@ -14,7 +14,7 @@ from pipeline.models.publication import OverlapChoice
 
 
 class SlotGapChoice(models.TextChoices):
-    """What to do with a slot whose local time the clocks skip."""
+    """The rule for a slot whose local time the clocks skip."""
 
     SHIFT = "shift", _("Move forward: 02:30 becomes 03:30")
     SKIP = "skip", _("Skip that day")
@@ -32,9 +32,9 @@ class PublishQueue(WorkspaceRow):
     on_gap = models.CharField(max_length=6, choices=SlotGapChoice, default=SlotGapChoice.SHIFT)
     on_overlap = models.CharField(max_length=6, choices=OverlapChoice, default=OverlapChoice.FIRST)
     is_default = models.BooleanField(default=False)
-    """True if it serves the workspace's outlets that name no other queue."""
+    """True if the queue serves the workspace's outlets that name no queue."""
     is_paused = models.BooleanField(default=False)
-    """True if it gives no slots, and what was scheduled by it waits."""
+    """True if the queue gives no slots, and the publications in its slots wait."""
     is_sample = models.BooleanField(default=False, db_default=False)
     """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
@@ -70,7 +70,7 @@ class SeriesIssueDecision(models.TextChoices):
 
 
 class Series(WorkspaceRow, DueModel):
-    """A digest made at regular times; `due_at` is the next time, None while it is paused."""
+    """A digest made at regular times; `due_at` is the next time, and `None` while the series is paused."""
 
     test = models.BooleanField(default=False)
     name = models.CharField(max_length=120)
@@ -84,10 +84,10 @@ class Series(WorkspaceRow, DueModel):
     items_least = models.PositiveSmallIntegerField(default=3)
     items_most = models.PositiveSmallIntegerField(default=7)
     sources = models.JSONField(default=list)
-    """Public ids of the sources whose raw items it uses; empty for all."""
+    """Public ids of the sources whose raw items the series uses; empty for all sources."""
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     outlets = models.JSONField(default=list)
-    """Public ids of the outlets where its digests are published; empty for the workspace's."""
+    """Public ids of the outlets that publish the digests; empty for the workspace's default outlets."""
     is_paused = models.BooleanField(default=False)
     deleted_at = models.DateTimeField(null=True)
     """The deletion can be undone for a week; then the series is erased with its log."""
@@ -110,16 +110,16 @@ class SeriesIssue(WorkspaceRow):
 
     series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="issues")
     due_at = models.DateTimeField()
-    """The scheduled moment; for an issue that a person requested, when they did."""
+    """The scheduled moment, or the moment at which a person requested the issue."""
     decision = models.CharField(max_length=12, choices=SeriesIssueDecision)
     message = models.CharField(max_length=300, blank=True)
     found = models.PositiveIntegerField()
-    """How many raw items could be used."""
+    """The number of raw items that could be used."""
     generation = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     by = models.CharField(max_length=200, blank=True)
-    """Who requested it; empty for a scheduled one."""
+    """The person who requested the issue; empty for a scheduled one."""
     created_at = models.DateTimeField(default=now)
 
     class Meta(WorkspaceRow.Meta):
@@ -158,7 +158,7 @@ class Recurrence(WorkspaceRow, DueModel):
     """The local day from which days are counted: when the item was or will be published, or the recurrence began."""
     status = models.CharField(max_length=10, choices=RecurrenceStatus, default=RecurrenceStatus.ACTIVE)
     reason = models.JSONField(null=True)
-    """`{"code", "message", "by", "at"}` of a stopped one; `by` is empty if it stopped by itself."""
+    """`{"code", "message", "by", "at"}` of a stopped one; `by` is empty if it stopped automatically."""
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)
@@ -195,12 +195,13 @@ class RecurrenceTurn(WorkspaceRow):
 
 
 class WeekPlan(WorkspaceRow):
-    """What one plan scheduled, so that one undo can take all of it back."""
+    """The publications that one plan scheduled, so that one undo can take all of them back."""
 
     test = models.BooleanField(default=False)
     entries = models.JSONField(default=list)
-    """`[{"item", "outlet", "publication", "at", "revision", "set_aside"}]`: public ids, the scheduled moment,
-    the revision of that time, and the siblings that were rejected for it.
+    """`[{"item", "outlet", "publication", "at", "revision", "set_aside"}]`, with public ids.
+
+    `at` is the scheduled moment, `revision` that of the item then, `set_aside` the siblings rejected for it.
     """
     made_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=now)

@@ -12,7 +12,7 @@ from config.core.clock import utc_now
 
 
 class ShortLink(WorkspaceRow):
-    """An address that a publication links to, behind one of ours that counts clicks."""
+    """An address of the service that counts clicks and redirects to the `target` of a publication's link."""
 
     code = models.CharField(max_length=16, unique=True)
     publication = models.ForeignKey(

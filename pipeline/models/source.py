@@ -44,7 +44,7 @@ class OwnSources(WorkspaceQuerySet[Any], SourceQuerySet):  # type: ignore[overri
 class Source(WorkspaceRow, DueModel):
     """Where raw content comes from.
 
-    `wake_at` is the next poll; None for a source that isn't fetched or is paused, gone or deleted.
+    `wake_at` is the next poll; `None` for a source that isn't fetched or is paused, gone or deleted.
     """
 
     test = models.BooleanField(default=False)
@@ -52,13 +52,13 @@ class Source(WorkspaceRow, DueModel):
     type = models.CharField(max_length=20)
     config = models.JSONField(default=dict)
     is_push = models.BooleanField(default=False)
-    """The workspace's own source for `POST /raw` without one."""
+    """True for the workspace's source that `POST /raw` uses if the request names none."""
     engines = models.JSONField(default=list)
-    """Names of engine outputs; empty for the workspace's."""
+    """Names of engine outputs; empty for the workspace's defaults."""
     variants = models.PositiveSmallIntegerField(default=1)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     outlets = models.JSONField(default=list)
-    """Public ids of outlets, in order; empty for the workspace's."""
+    """Public ids of outlets, in order; empty for the workspace's defaults."""
     poll_interval_minutes = models.PositiveIntegerField(null=True)
     autopilot = models.BooleanField(default=False)
     first_poll = models.JSONField(null=True)
@@ -66,23 +66,23 @@ class Source(WorkspaceRow, DueModel):
     max_burst = models.PositiveIntegerField(null=True)
     status = models.CharField(max_length=10, choices=SourceStatus, default=SourceStatus.ACTIVE)
     last_error = models.JSONField(null=True)
-    """`{"code", "message", "at"}` in plain words; None if the last poll succeeded."""
+    """`{"code", "message", "at"}` of the last poll, or `None` if it succeeded."""
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     fetch_state = models.JSONField(default=dict)
     last_polled_at = models.DateTimeField(null=True)
-    """The last poll that succeeded; None until the first has."""
+    """When the last successful poll was made; `None` before the first."""
     last_new_at = models.DateTimeField(null=True)
     interval_seconds = models.PositiveIntegerField(null=True)
-    """The wait between two polls, adapted to how often the source changes; None until the first poll."""
+    """The wait between two polls, adapted to how often the source changes; `None` until the first poll."""
     notes = models.JSONField(null=True)
     """`[{"code", "message"}]` of the last successful poll: remarks about the source."""
     moved = models.JSONField(null=True)
-    """`{"to", "since", "polls"}`: where a permanent redirect led, and in how many polls in a row."""
+    """`{"to", "since", "polls"}`: the target of a permanent redirect, and the number of polls in a row with it."""
     window = models.JSONField(null=True)
-    """What the last poll listed, for kinds that list the newest entries; see `ingest.collect.store`."""
+    """The entries that the last poll listed, for kinds that list the newest; see `ingest.collect.store`."""
     inbound_token = models.CharField(max_length=43, null=True, unique=True)
-    """The unguessable part of a webhook source's own address."""
+    """The unguessable part of a webhook source's address."""
     is_sample = models.BooleanField(default=False, db_default=False)
     """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
@@ -120,7 +120,7 @@ class SourceEntryDecision(models.TextChoices):
 
 
 class DecidedBy(models.TextChoices):
-    """How an entry was recognized, or that the source itself decided."""
+    """How an entry was recognized; `source` if the source decided."""
 
     EXTERNAL_ID = "external_id", _("same ID")
     URL = "url", _("same URL")
@@ -138,7 +138,7 @@ class SourceEntry(WorkspaceRow):
         "pipeline.Source", on_delete=models.CASCADE, related_name="entries", db_index=False
     )
     key = models.CharField(max_length=600)
-    """As `RawItem.dedup_key`."""
+    """The same key as `RawItem.dedup_key`."""
     external_id = models.CharField(max_length=512, blank=True)
     url = models.CharField(max_length=2048, blank=True)
     title = models.CharField(max_length=500, blank=True)
@@ -192,9 +192,9 @@ class BrandSlot(WorkspaceRow, DueModel):
     source = models.ForeignKey("pipeline.Source", on_delete=models.CASCADE, related_name="slots")
     status = models.CharField(max_length=15, choices=BrandSlotStatus, default=BrandSlotStatus.WAITING)
     note = models.JSONField(null=True)
-    """`{"code", "message"}`: why nothing was picked, what it waits for, or a remark about the pick."""
+    """`{"code", "message"}`: why nothing was picked, why the slot waits, or a remark about the pick."""
     eligible = models.PositiveIntegerField(null=True)
-    """How many topics could have been picked."""
+    """The number of topics that could have been picked."""
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
@@ -223,10 +223,10 @@ class BrandPick(WorkspaceRow):
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="picks"
     )
     item = models.ForeignKey("pipeline.GeneratedItem", null=True, on_delete=models.SET_NULL, related_name="+")
-    """The first item that was made from it."""
+    """The first item that was made from the pick."""
     topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="picks")
     title = models.CharField(max_length=300)
-    """The topic's title at that time."""
+    """The topic's title when it was picked."""
     angle = models.CharField(max_length=200, blank=True)
     decision = models.CharField(max_length=12, choices=BrandPickDecision, default=BrandPickDecision.TAKEN)
     reason = models.JSONField(null=True)
@@ -251,7 +251,10 @@ class HostSlot(models.Model):
 
     host = models.CharField(max_length=255, primary_key=True)
     free_at = models.DateTimeField()
-    """When the next fetch may begin. During a fetch it is the end of its lease: a killed one blocks no longer."""
+    """When the next fetch may begin.
+
+    During a fetch it is the end of the lease, so that a killed fetch doesn't block the host for longer.
+    """
     holder = models.UUIDField(null=True)
     """The source that is being fetched."""
 

@@ -1,4 +1,4 @@
-"""What an operator has stopped: publishing or calls to models, for the instance or a workspace."""
+"""The operator's stops of publishing or of calls to models, for the instance or a workspace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from config.core.ids import uuid7
 
 
 class Switch(models.Model):
-    """One thing that the operator has stopped, while the row exists.
+    """Stops publishing or calls to models while the row exists.
 
-    The audit log keeps who stopped and resumed it.
+    The audit log keeps who stopped and resumed them.
     """
 
     class What(models.TextChoices):
@@ -29,7 +29,7 @@ class Switch(models.Model):
     workspace = models.ForeignKey(
         "accounts.Workspace", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
-    """None for the whole instance."""
+    """`None` for the whole instance."""
     reason = models.CharField(max_length=300)
     set_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=utc_now)

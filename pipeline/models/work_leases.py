@@ -21,7 +21,7 @@ class Lease(models.Model):
     """
 
     subject = models.UUIDField(primary_key=True)
-    """The id of the row that is worked on; work without a row has an id of its own."""
+    """The id of the row that is processed, or an id that stands for work without a row."""
     job = models.CharField(max_length=60)
     queue = models.CharField(max_length=20)
     token = models.BigIntegerField(default=0)
@@ -49,9 +49,9 @@ class Worker(models.Model):
     id = models.UUIDField(primary_key=True)
     name = models.CharField(max_length=255)
     slots = models.JSONField(default=dict)
-    """How many tasks it runs at once, by the queue's name."""
+    """The number of tasks that the worker runs at once, by the queue's name."""
     connections = models.PositiveIntegerField(default=0, db_default=0)
-    """The most connections to PostgreSQL that all its processes open."""
+    """The most connections to PostgreSQL that all processes of the worker open together."""
     started_at = models.DateTimeField()
     seen_at = models.DateTimeField()
 

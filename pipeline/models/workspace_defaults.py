@@ -11,6 +11,8 @@ from pipeline.models.publication import LatePolicy
 
 
 class WorkspaceDefaults(WorkspaceRow):
+    """The one row of a workspace's defaults."""
+
     push_source = models.ForeignKey("pipeline.Source", on_delete=models.PROTECT, related_name="+")
     test_push_source = models.ForeignKey("pipeline.Source", on_delete=models.PROTECT, related_name="+")
     persona = models.ForeignKey("pipeline.Persona", on_delete=models.PROTECT, related_name="+")

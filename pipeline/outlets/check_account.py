@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from config.core import work_queue
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline.outlets.outlet_client import OutletConnection, client_for, new_account
@@ -110,7 +110,7 @@ def _field_of(error: Refused) -> str:
 def _detail(field: str | None, error: PluginError) -> Detail:
     """Return what happened and, if the platform says something specific, what to do about it."""
     message = error.message
-    if error.action != error.usual_action:
+    if error.action != error.default_action:
         message = f"{message} {error.action}"
     return Detail(field, error.code, message[:MESSAGE_CHARACTERS])
 
@@ -125,7 +125,7 @@ def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
         "scopes": list(info.scopes),
         "limits": dict(info.limits),
         "notes": list(info.notes),
-        "renewed_at": as_z(renewed_at),
+        "renewed_at": format_utc(renewed_at),
     }
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts import notices
 from config.core import dispatcher, states, work_queue
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline import events, payloads
 from pipeline.models import MailQueue, Outlet, OutletStatus, Publication, PublicationStatus, PublicationStep
@@ -57,7 +57,7 @@ def mark_lost(
     states.move(
         outlet,
         "needs_reconnect",
-        last_error={"code": error["code"], "message": error["message"], "at": as_z(now)},
+        last_error={"code": error["code"], "message": error["message"], "at": format_utc(now)},
         updated_at=now,
         **changes,
     )

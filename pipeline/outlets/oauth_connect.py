@@ -149,7 +149,7 @@ def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Out
             account, parameters, http=connection.http, now=now, timeout=EXCHANGE_SECONDS
         )
     except PluginError as error:
-        message = error.message if error.action == error.usual_action else f"{error.message} {error.action}"
+        message = error.message if error.action == error.default_action else f"{error.message} {error.action}"
         raise NotAllowed(Detail(None, error.code, connection.redact(message))) from None
     if attempt.outlet is not None:
         return outlets.reconnect(

@@ -21,7 +21,7 @@ from django.db.models import F, Q
 from config.core import work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline.models import Outlet
 from pipeline.outlets import health
 from pipeline.outlets.check_account import BeingRenewed, release_database_for_call
@@ -86,7 +86,7 @@ def renew(outlet: Outlet, now: datetime) -> Renewed | None:
         "credentials": dict(renewed.credentials),
         "expires_at": renewed.expires_at,
         "expiry_told_at": None,
-        "profile": {**outlet.profile, "renewed_at": as_z(renewed_at)},
+        "profile": {**outlet.profile, "renewed_at": format_utc(renewed_at)},
         "due_at": next_check_at,
     }
     if not outlet.under_lease().update(**values, version=F("version") + 1):

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
-from pipeline.dashboard.overview import overview
+from pipeline.dashboard.overview import read_overview
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def home(request: HttpRequest, place: Place) -> HttpResponse:
     if chosen not in SPANS:
         chosen = "day"
     now = utc_now()
-    dashboard = overview(place.workspace, since=now - SPANS[chosen][1], now=now)
+    dashboard = read_overview(place.workspace, since=now - SPANS[chosen][1], now=now)
     context = {
         "seen": dashboard,
         "spans": {name: label for name, (label, _length) in SPANS.items()},

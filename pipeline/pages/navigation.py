@@ -98,7 +98,7 @@ SECTIONS: Final = (
                 "manual_posts",
                 gettext_lazy("Manual posts"),
                 frozenset({"manual", "package"}),
-                count=counts.to_post_by_hand,
+                count=counts.count_to_post_by_hand,
             ),
         ),
     ),
@@ -239,7 +239,7 @@ def is_settings_page(view_name: str) -> bool:
 def _show_section(section: Section, place: Place, view_name: str) -> ShownSection:
     """Return the section for display; only the inbox has a count."""
     address = place.url_of(section.tabs[0].page)
-    waiting = counts.to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
+    waiting = counts.count_to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
     return ShownSection(
         label=str(section.label),
         icon=section.icon,

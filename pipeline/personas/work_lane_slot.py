@@ -17,7 +17,7 @@ from accounts.models import Workspace
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for
@@ -322,7 +322,7 @@ def _update_source_health(
 ) -> None:
     """Store on the source when a slot was last run, and its note: as an error if nothing was made."""
     values: dict[str, Any] = {
-        "last_error": None if is_new or note is None else {**note, "at": as_z(now)},
+        "last_error": None if is_new or note is None else {**note, "at": format_utc(now)},
         "notes": [note] if is_new and note is not None else [],
         "last_polled_at": now,
         **({"last_new_at": now} if is_new else {}),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import states
 from config.core.database.prepared_queries import Prepared
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline import events, payloads
 from pipeline.media import draw_pictures
@@ -147,7 +147,9 @@ def record_publication_event(
     if event_type == "published.failed":
         data["error"] = row.error
         data["will_retry"] = will_retry
-        data["next_attempt_at"] = as_z(row.next_attempt_at) if will_retry and row.next_attempt_at else None
+        data["next_attempt_at"] = (
+            format_utc(row.next_attempt_at) if will_retry and row.next_attempt_at else None
+        )
     events.record(
         event_type,
         workspace_id=row.workspace_id,

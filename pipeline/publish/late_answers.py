@@ -10,7 +10,7 @@ from django.db.models import F
 
 from config.core import limits as core_limits
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline.models import Attempt, AttemptStatus, GeneratedItem, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import platform_of
@@ -91,7 +91,7 @@ def keep_late_answer(
         "external_id": external_id,
         "url": clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
         "details": clean_for_storage(dict(sent.details)),
-        "at": as_z(now),
+        "at": format_utc(now),
     }
     Attempt.everywhere.filter(pk=attempt.pk).update(late_answer=attempt.late_answer)
     log.error(

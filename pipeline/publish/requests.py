@@ -9,7 +9,7 @@ from django.db.models import F
 
 from config.core import dispatcher, states, work_queue
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
 from pipeline.models import (
@@ -163,7 +163,7 @@ def _supersede(siblings: Sequence[GeneratedItem], item: GeneratedItem, *, by: st
             or sibling.deleted_at is not None
         ):
             continue
-        reason = {"code": "superseded", "message": message, "by": by, "at": as_z(now)}
+        reason = {"code": "superseded", "message": message, "by": by, "at": format_utc(now)}
         states.move(sibling, "rejected", rejection=reason, updated_at=now)
 
 

@@ -17,7 +17,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert
 from config.core.database.prepared_queries import Prepared
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.http_client import Client, Response, TimedOut
 from config.core.settings_checks import LONGEST_CALL_SECONDS
 from pipeline import limits
@@ -183,7 +183,7 @@ def _wait_for_platform(row: Publication, platform: Platform, progress: Pending, 
     """Poll again when the platform says so. Raises `Refused` after `limits.PROCESSING_MOST`."""
     pending_since = row.step_state.get(PENDING_SINCE)
     if pending_since is None:
-        _save_step(row, row.step, {**row.step_state, PENDING_SINCE: as_z(now)})
+        _save_step(row, row.step, {**row.step_state, PENDING_SINCE: format_utc(now)})
     deadline = (datetime.fromisoformat(pending_since) if pending_since else now) + limits.PROCESSING_MOST
     if now >= deadline:
         hours = limits.PROCESSING_MOST // timedelta(hours=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from config.core import states
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
@@ -164,7 +164,9 @@ def _publish_item(item: GeneratedItem, version: int, review: BulkReviewInput) ->
         item, review.wish, by=review.by, now=review.now, expected_version=version
     )
     rejected_siblings = GeneratedItem.everywhere.filter(
-        variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(review.now)
+        variant_group=row.variant_group,
+        status=GeneratedItemStatus.REJECTED,
+        rejection__at=format_utc(review.now),
     ).values_list("pk", flat=True)
     names = [encode("pub", publication.pk) for publication in publications]
     former = {
@@ -173,7 +175,7 @@ def _publish_item(item: GeneratedItem, version: int, review: BulkReviewInput) ->
         "made": [name for name in names if name not in snapshots],
         "stood": {name: snapshots[name] for name in names if name in snapshots},
         "aside": [key.hex for key in rejected_siblings],
-        "at": as_z(review.now),
+        "at": format_utc(review.now),
         **approval_of(item),
     }
     return Decided(row, former)

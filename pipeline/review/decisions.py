@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from config.core import states
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate, mailing, publish
 from pipeline.generate import generation_plan, lifecycle, recoverable_failures
@@ -107,7 +107,7 @@ def reject(
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
-        rejection = {"code": "by_person", "message": reason, "by": by, "at": as_z(now)}
+        rejection = {"code": "by_person", "message": reason, "by": by, "at": format_utc(now)}
         states.move(row, "rejected", rejection=rejection, updated_at=now)
     return row
 

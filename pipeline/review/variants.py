@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from config.core import states
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import Conflict
 from pipeline.models import GeneratedItemStatus
 from pipeline.publish import lock_groups
@@ -57,7 +57,7 @@ def choose(
         if expected_versions is not None:
             others = [variant for variant in others if variant.pk in expected_versions]
         for variant in others:
-            rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": as_z(now)}
+            rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": format_utc(now)}
             states.move(variant, "rejected", rejection=rejection, updated_at=now)
     return others
 

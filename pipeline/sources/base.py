@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from pipeline.limits import POLL_INTERVAL_MINUTES
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Source(ABC):
         known = self.config_schema["properties"]
         guessed: dict[str, Any] = {}
         for name, value in values.items():
-            known_name = name if name in known else nearest(name, known) or name
+            known_name = name if name in known else find_nearest(name, known) or name
             is_listed = known.get(known_name, {}).get("type") == "array" and isinstance(value, str)
             guessed.setdefault(known_name, [value] if is_listed else value)
         return guessed

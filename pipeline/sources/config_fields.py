@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any, Final, cast
 
 from config.core import limits as core_limits
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from pipeline import limits
 from pipeline.plugins import ConfigInvalid, Problem
 
@@ -279,7 +279,7 @@ class Group(Field):
     def _name_unknown(self, key: str, path: str) -> Problem:
         """Return the problem of an unknown key, with the nearest known one."""
         short_key = key[:MAX_KEY_CHARACTERS]
-        near = nearest(short_key, self.fields)
+        near = find_nearest(short_key, self.fields)
         known = ", ".join(f"`{name}`" for name in self.fields)
         advice = f"Did you mean `{near}`?" if near else f"Known are: {known}."
         message = f"There is no setting `{short_key}` here. {advice}"

@@ -1,1 +1,1 @@
-"""Provisions, exports, purges and counts workspaces, and stores their defaults."""
+"""Provisions, exports and purges workspaces, and stores their defaults and saved views."""

@@ -1,4 +1,4 @@
-"""Counts the items that wait for review, for the daily digest."""
+"""Sends the daily digest, which counts the items that wait for review."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def send_digest(row: NoticeDigest, *, now: datetime | None = None) -> None:
     """Send one claimed digest."""
     now = now or utc_now()
     row.workspace = Workspace.everywhere.get(pk=row.workspace_id)
-    notices.send_digest(row, _lines(row.workspace, now), now=now)
+    notices.send_digest(row, _build_lines(row.workspace, now), now=now)
 
 
-def _lines(workspace: Workspace, now: datetime) -> list[notices.DigestLine]:
+def _build_lines(workspace: Workspace, now: datetime) -> list[notices.DigestLine]:
+    """Return a line about the items to review; no line if there are none."""
     waiting = counts.waiting_for_review(workspace.pk)
     if not waiting.count:
         return []

@@ -1,4 +1,4 @@
-"""Reads and changes what a workspace uses if a request or a source doesn't say."""
+"""Reads and changes a workspace's defaults, which apply if a request or a source names nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Defaults:
     outlets: tuple[str, ...]
     late_policy: str = "publish"
     max_lateness_minutes: int | None = None
-    """None with `publish`, which is never too late."""
+    """`None` if `late_policy` is `publish`, for which nothing is too late."""
 
 
 def read(workspace: Workspace) -> Defaults:
@@ -41,9 +41,10 @@ def read(workspace: Workspace) -> Defaults:
 
 
 def change(workspace: Workspace, defaults: Defaults, *, actor: str) -> bool:
-    """Change the defaults; False if they are so already. What is in progress keeps its own.
+    """Change the defaults, and return whether they changed. Existing runs and publications keep theirs.
 
-    Raises `Invalid` for what doesn't exist, `EngineUnavailable` for what can't be run here.
+    Raises `Invalid` if the persona, an engine or an outlet doesn't exist, there are no engines or too many
+    outlets, or the lateness isn't allowed, and `EngineUnavailable` if an engine can't run here.
     """
     persona = _find_persona(workspace, defaults.persona)
     _refuse_unknown_engines(defaults.engines)
@@ -89,14 +90,17 @@ def _to_defaults(row: WorkspaceDefaults) -> Defaults:
 
 
 def _clean_lateness(defaults: Defaults) -> Defaults:
-    """Return the defaults with the minutes that their policy needs. Raises `Invalid` for bad ones."""
+    """Return the defaults with the minutes that their policy needs.
+
+    Raises `Invalid` if the policy is unknown or the minutes are out of range.
+    """
     if defaults.late_policy not in LatePolicy.values:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
     if defaults.late_policy == "publish":
         return replace(defaults, max_lateness_minutes=None)
-    minutes = (
-        DEFAULT_LATENESS_MINUTES if defaults.max_lateness_minutes is None else defaults.max_lateness_minutes
-    )
+    minutes = defaults.max_lateness_minutes
+    if minutes is None:
+        minutes = DEFAULT_LATENESS_MINUTES
     if not 1 <= minutes <= MAX_LATENESS_MINUTES:
         message = _("Give a number from 1 to %(most)d.") % {"most": MAX_LATENESS_MINUTES}
         raise Invalid.one("max_lateness_minutes", "out_of_range", message)
@@ -104,7 +108,7 @@ def _clean_lateness(defaults: Defaults) -> Defaults:
 
 
 def _find_persona(workspace: Workspace, public_id: str) -> Persona:
-    """Return the persona. Raises `Invalid` if it doesn't exist any more."""
+    """Return the workspace's persona with this id. Raises `Invalid` if there is none."""
     persona_id = decode("per", public_id)
     persona: Persona | None = (
         Persona.objects.of(workspace).filter(pk=persona_id, deleted_at=None).first() if persona_id else None

@@ -1,4 +1,4 @@
-"""Exports the pipeline's part of a workspace in the API's shapes, without secrets and secret addresses."""
+"""Exports the pipeline's part of a workspace in the API's forms, without secrets and secret addresses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts.export import iterate_rows
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.ids import encode
 from pipeline import mailing, payloads
 from pipeline.generate import raw_item_outcomes
@@ -49,7 +49,20 @@ _CALL_FIELDS: Final = ("asked_model", "model", "outcome", "input_tokens", "outpu
 
 
 def collect_parts(workspace: Workspace) -> Iterator[Part]:
-    """Yield the pipeline's part of an export."""
+    """Yield the pipeline's part of an export: the settings, the content, the mails, the schedule, the files."""
+    yield from _settings_parts(workspace)
+    yield from _content_parts(workspace)
+    yield from _mail_parts(workspace)
+    yield from _schedule_parts(workspace)
+    calls = ModelCall.objects.of(workspace)
+    yield "model_calls.jsonl", (_model_call_json(row) for row in iterate_rows(calls))
+    rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
+    yield "uploads.jsonl", (_upload_json(row) for row in iterate_rows(rows))
+    yield from _media_files(workspace)
+
+
+def _settings_parts(workspace: Workspace) -> Iterator[Part]:
+    """Yield the defaults, personas, saved views, topics, outlets and sources."""
     defaults = WorkspaceDefaults.objects.of(workspace).first()
     outlets = defaults.outlets if defaults else []
     persona_id = defaults.persona_id if defaults else None
@@ -68,11 +81,15 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield "outlets.jsonl", (_outlet_json(row, outlets) for row in iterate_rows(rows))
     rows = Source.objects.of(workspace).filter(deleted_at=None).values(*payloads.SOURCE_FIELDS)
     yield "sources.jsonl", (_source_json(row) for row in iterate_rows(rows))
+
+
+def _content_parts(workspace: Workspace) -> Iterator[Part]:
+    """Yield the sources' entries, the raw items, the generated items and their publications."""
     source_entries = SourceEntry.objects.of(workspace).filter(source__deleted_at=None)
     entries = source_entries.values(*payloads.SOURCE_ENTRY_FIELDS)
     yield "source_entries.jsonl", (payloads.source_entry(row) for row in iterate_rows(entries))
     rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.RAW_ITEM_FIELDS)
-    yield "raw_items.jsonl", _raw_items(workspace, rows)
+    yield "raw_items.jsonl", _serialize_raw_items(workspace, rows)
     bodies = RawBody.objects.of(workspace).filter(raw_item__deleted_at=None)
     yield "raw_bodies.jsonl", (_body_json(row) for row in iterate_rows(bodies))
     now = utc_now()
@@ -89,12 +106,20 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield "revisions.jsonl", (_revision_json(row) for row in iterate_rows(revisions))
     rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)
     yield "publications.jsonl", (payloads.publication(row, now=now) for row in iterate_rows(rows))
+
+
+def _mail_parts(workspace: Workspace) -> Iterator[Part]:
+    """Yield the subscribers, the mailings and the mail to each recipient."""
     subscribers = Subscriber.objects.of(workspace)
     yield "subscribers.jsonl", (_subscriber_json(row) for row in iterate_rows(subscribers))
     mailings = Mailing.objects.of(workspace)
     yield "mailings.jsonl", (_mailing_json(row) for row in iterate_rows(mailings))
     mails = MailDelivery.objects.of(workspace).select_related("subscriber")
     yield "mails.jsonl", (_mail_json(row) for row in iterate_rows(mails))
+
+
+def _schedule_parts(workspace: Workspace) -> Iterator[Part]:
+    """Yield the series, recurrences and queues."""
     yield (
         "series.jsonl",
         (payloads.series(row) for row in iterate_rows(Series.objects.of(workspace).filter(deleted_at=None))),
@@ -105,15 +130,10 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
         "queues.jsonl",
         (_queue_json(row) for row in iterate_rows(PublishQueue.objects.of(workspace).values())),
     )
-    calls = ModelCall.objects.of(workspace)
-    yield "model_calls.jsonl", (_model_call_json(row) for row in iterate_rows(calls))
-    rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
-    yield "uploads.jsonl", (_upload_json(row) for row in iterate_rows(rows))
-    yield from _media_files(workspace)
 
 
 def _media_files(workspace: Workspace) -> Iterator[Part]:
-    """Yield the files of items and uploads."""
+    """Yield the files of items and uploads that are in the media folder."""
     assets = Asset.objects.of(workspace).filter(revoked_at=None, item__deleted_at=None)
     for asset in iterate_rows(assets):
         path = files.path_of(asset.path)
@@ -127,13 +147,13 @@ def _media_files(workspace: Workspace) -> Iterator[Part]:
 
 
 def _upload_json(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the upload without its address, which opens it for whoever knows it."""
+    """Return the upload without its address, which is a secret."""
     payload = payloads.upload(row)
     del payload["url"]
     return payload
 
 
-def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+def _serialize_raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
     """Yield raw items with their outcomes, which are read in batches."""
     remaining = iterate_rows(rows)
     while batch := list(islice(remaining, _RAW_ITEMS_PER_BATCH)):
@@ -151,7 +171,7 @@ def _defaults_json(row: WorkspaceDefaults) -> dict[str, Any]:
 
 
 def _outlet_json(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
-    """Return the outlet without the feed's address, which opens it for whoever knows it."""
+    """Return the outlet without the feed's addresses, which are secret."""
     payload = payloads.outlet(row, is_default=encode("out", row["id"]) in defaults)
     del payload["feeds"]
     return payload
@@ -178,7 +198,7 @@ def _body_json(row: RawBody) -> dict[str, Any]:
         "title": row.title,
         "body": row.body,
         "body_format": row.body_format,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 
@@ -192,20 +212,20 @@ def _revision_json(row: Revision) -> dict[str, Any]:
         "content": row.content,
         "overrides": row.overrides,
         "made_by": row.made_by,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 
 def _subscriber_json(row: Subscriber) -> dict[str, Any]:
-    """Return the subscriber without the token, which unsubscribes them."""
+    """Return the subscriber without the token, because it unsubscribes them."""
     return {
         "outlet": encode("out", row.outlet_id),
         "email": row.email,
         "status": row.status,
         "origin": row.origin,
-        "created_at": as_z(row.created_at),
-        "confirmed_at": as_z_or_none(row.confirmed_at),
-        "ended_at": as_z_or_none(row.ended_at),
+        "created_at": format_utc(row.created_at),
+        "confirmed_at": format_utc_or_none(row.confirmed_at),
+        "ended_at": format_utc_or_none(row.ended_at),
         "reason": row.reason,
     }
 
@@ -218,14 +238,14 @@ def _mailing_json(row: Mailing) -> dict[str, Any]:
         "subject": row.subject,
         "status": row.status,
         "recipients": row.recipients,
-        "counts": mailing.counts_of(row),
-        "created_at": as_z(row.created_at),
-        "ended_at": as_z_or_none(row.ended_at),
+        "counts": mailing.count_deliveries(row),
+        "created_at": format_utc(row.created_at),
+        "ended_at": format_utc_or_none(row.ended_at),
     }
 
 
 def _mail_json(row: MailDelivery) -> dict[str, Any]:
-    """Return a mail to one recipient; without a mailing it is the one that asked for confirmation."""
+    """Return a mail to one recipient; a mail without a mailing asked for confirmation."""
     return {
         "outlet": encode("out", row.outlet_id),
         "mailing": encode("mlg", row.mailing_id) if row.mailing_id else None,
@@ -235,9 +255,9 @@ def _mail_json(row: MailDelivery) -> dict[str, Any]:
         "tries": row.tries,
         "code": row.code,
         "reply": row.reply,
-        "created_at": as_z(row.created_at),
-        "sent_at": as_z_or_none(row.sent_at),
-        "bounced_at": as_z_or_none(row.bounced_at),
+        "created_at": format_utc(row.created_at),
+        "sent_at": format_utc_or_none(row.sent_at),
+        "bounced_at": format_utc_or_none(row.bounced_at),
     }
 
 
@@ -247,5 +267,5 @@ def _model_call_json(row: ModelCall) -> dict[str, Any]:
     return {
         "generation": None if generation is None else encode("gnr", generation),
         **values,
-        "at": as_z_or_none(row.created_at),
+        "at": format_utc_or_none(row.created_at),
     }

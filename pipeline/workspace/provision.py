@@ -1,4 +1,4 @@
-"""Provisions a new workspace: a persona, push sources, the workspace feed, a test channel, defaults."""
+"""Provisions a new workspace: a persona, push sources, the feed, a simulated outlet, a queue, defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
-    """Create all that `POST /raw` and `publish` need; runs in the workspace's transaction."""
+    """Create the rows that `POST /raw` and `publish` need, in the transaction that creates the workspace."""
     persona = Persona.everywhere.create(
         workspace=workspace,
         name=workspace.name,
@@ -54,6 +54,6 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
 
 
 def starting_engines() -> list[str]:
-    """Return an engine output of each bucket that needs no model, the cheapest first."""
+    """Return the engine outputs that new workspaces start with, the cheapest first."""
     starting = [engine for engine in plugins.every("engines", Engine) if engine.is_starting]
     return [engine.name for engine in sorted(starting, key=attrgetter("credits"))]

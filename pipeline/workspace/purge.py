@@ -1,6 +1,6 @@
-"""Erases the pipeline's part of a workspace: all that it took in, made and published, with the files.
+"""Erases the pipeline's part of a workspace: its content, its settings, and the files.
 
-Files are deleted at once, also from the trash: without the week that the media sweep leaves them.
+Files are deleted at once, also from the trash, where the media sweep would leave them for a week.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ _ERASED_MODELS: Final[tuple[type[Any], ...]] = (
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    """Delete at most `rows` rows of one kind, and what depends on them; return how many, 0 if none are left.
+    """Delete at most `rows` rows of the first model that has any, with what depends on them.
 
-    Raises `ErasureBlocked` if rows name files and the media folder belongs to another database: without the
-    rows nobody would find the files again.
+    Returns their number, or 0 if no model has rows. Raises `ErasureBlocked` if the rows name files and the
+    media folder belongs to another database, because nobody would find the files without the rows.
     """
     for model in _ERASED_MODELS:
         ids = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])

@@ -1,4 +1,4 @@
-"""Removes the pipeline's sample data: all that came in through a sample source, and what was made of it."""
+"""Removes the pipeline's sample data: raw items of sample sources, what was made from them, and settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _USED_BY: Final[Mapping[type[Any], tuple[tuple[type[Any], str], ...]]] = {
         (GeneratedItem, "persona"),
     ),
 }
-"""What may still refer to these once all that was made of samples is gone: members' own work."""
+"""The fields of members' rows that may refer to a sample after all items of samples are gone, by model."""
 _FIELDS_WITH_OUTLET_IDS: Final = (
     (Source, "outlets"),
     (Series, "outlets"),
@@ -70,9 +70,10 @@ _FIELDS_WITH_OUTLET_IDS: Final = (
 
 
 def remove(workspace_id: UUID, rows: int) -> int:
-    """Remove at most `rows` samples of one kind, with what depends on them; 0 if none are left.
+    """Remove at most `rows` samples of one kind, with what depends on them.
 
-    A persona, topic, outlet or queue that members' own work uses stays, and is no sample any more.
+    Returns the number of rows that the step changed, or 0 if no samples are left. A persona, topic, outlet or
+    queue that a member's row uses stays, and is no sample any more.
     """
     steps = (
         _stop_sources_and_series,
@@ -88,7 +89,7 @@ def remove(workspace_id: UUID, rows: int) -> int:
 
 
 def _stop_sources_and_series(workspace_id: UUID, rows: int) -> int:
-    """Delete sample sources and series first, so that nothing is added to what is being removed."""
+    """Mark sample sources and series as deleted, so that nothing is added while samples are removed."""
     del rows
     now = utc_now()
     stopped_values = {"deleted_at": now, "wake_at": None, **work_queue.overtake()}
@@ -141,11 +142,11 @@ def _remove_raw_items(workspace_id: UUID, rows: int) -> int:
         near_duplicate__raw_item__in=[encode("raw", raw_item_id) for raw_item_id in raw_items]
     ).update(near_duplicate=None)
     _drop_from_digests(workspace_id, {raw_item_id.hex for raw_item_id in raw_items})
-    files = _uploads_of(UploadUse.everywhere.filter(raw_item_id__in=raw_items))
+    upload_ids = _find_uploads(UploadUse.everywhere.filter(raw_item_id__in=raw_items))
     RawPrint.everywhere.filter(pk__in=raw_items).delete()
     SourceEntry.everywhere.filter(raw_item_id__in=raw_items).delete()
     RawItem.everywhere.filter(pk__in=raw_items).delete()
-    _delete_unused(files)
+    _delete_unused(upload_ids)
     return len(raw_items)
 
 
@@ -164,7 +165,7 @@ def _remove_series(workspace_id: UUID, rows: int) -> int:
 
 
 def _remove_unused(model: type[Any]) -> Callable[[UUID, int], int]:
-    """Return a step that removes the model's samples, except those that members use."""
+    """Return a step that removes the model's samples; those that members use are no samples any more."""
 
     def step(workspace_id: UUID, rows: int) -> int:
         samples = list(
@@ -173,18 +174,20 @@ def _remove_unused(model: type[Any]) -> Callable[[UUID, int], int]:
         used = [row.pk for row in samples if _is_used(row)]
         model.everywhere.filter(pk__in=used).update(is_sample=False)
         unused = [row.pk for row in samples if row.pk not in used]
-        files = _uploads_of(UploadUse.everywhere.filter(persona_id__in=unused)) if model is Persona else []
+        uses = UploadUse.everywhere.filter(persona_id__in=unused)
+        upload_ids = _find_uploads(uses) if model is Persona else []
         notices.delete_about(workspace_id, unused)
         if model is Outlet:
             SimulatedPost.everywhere.filter(workspace_id=workspace_id, outlet_id__in=unused).delete()
         model.everywhere.filter(pk__in=unused).delete()
-        _delete_unused(files)
+        _delete_unused(upload_ids)
         return len(samples)
 
     return step
 
 
 def _is_used(row: Any) -> bool:
+    """Return whether a row of members refers to the sample, an outlet also by its public id in a list."""
     if any(model.everywhere.filter(**{field: row}).exists() for model, field in _USED_BY[type(row)]):
         return True
     if not isinstance(row, Outlet):
@@ -211,6 +214,7 @@ def _remove_sources(workspace_id: UUID, rows: int) -> int:
 
 
 def _drop_from_plans(workspace_id: UUID, items: Collection[str]) -> None:
+    """Remove the items, by public id, from plans; delete the plans that have no other entries."""
     for plan in WeekPlan.objects.of(workspace_id):
         entries = [
             {
@@ -228,6 +232,7 @@ def _drop_from_plans(workspace_id: UUID, items: Collection[str]) -> None:
 
 
 def _drop_from_digests(workspace_id: UUID, raw_items: Collection[str]) -> None:
+    """Remove the raw items, by hex id, from the digests that were made from them."""
     digests = GeneratedItem.objects.of(workspace_id).exclude(raw_items=[])
     for item_id, raw_item_ids in digests.values_list("pk", "raw_items"):
         remaining = [raw_item_id for raw_item_id in raw_item_ids if raw_item_id not in raw_items]
@@ -236,29 +241,26 @@ def _drop_from_digests(workspace_id: UUID, raw_items: Collection[str]) -> None:
 
 
 def _drop_from_series(workspace_id: UUID, sources: Collection[str]) -> None:
-    """Remove the sources from series; one with sample sources only is paused.
+    """Remove the sources, by public id, from series; pause a series that has no other sources.
 
-    Without sources it would take in everything.
+    Without sources it would use the raw items of all sources.
     """
     for series_id, source_ids in (
         Series.objects.of(workspace_id).exclude(sources=[]).values_list("pk", "sources")
     ):
         remaining = [source_id for source_id in source_ids if source_id not in sources]
         if remaining != source_ids:
-            paused_values = (
-                {}
-                if remaining
-                else {"is_paused": True, "due_at": None, "wake_at": None, **work_queue.overtake()}
-            )
-            Series.everywhere.filter(pk=series_id).update(
-                sources=remaining, version=F("version") + 1, **paused_values
-            )
+            changes: dict[str, Any] = {"sources": remaining, "version": F("version") + 1}
+            if not remaining:
+                changes |= {"is_paused": True, "due_at": None, "wake_at": None, **work_queue.overtake()}
+            Series.everywhere.filter(pk=series_id).update(**changes)
 
 
 # --- Helpers ---------------------------------------------------------------------------------------------------------
 
 
 def _delete_some(query_set: QuerySet[Any], rows: int) -> int:
+    """Delete the first rows, at most `rows`, and return their number."""
     ids = list(query_set.order_by("pk").values_list("pk", flat=True)[:rows])
     if ids:
         query_set.model.everywhere.filter(pk__in=ids).delete()
@@ -269,11 +271,12 @@ def _delete_events(workspace_id: UUID, about: Q) -> None:
     Event.everywhere.filter(about, workspace_id=workspace_id).delete()
 
 
-def _uploads_of(uses: QuerySet[UploadUse]) -> list[UUID]:
+def _find_uploads(uses: QuerySet[UploadUse]) -> list[UUID]:
     return list(uses.values_list("upload_id", flat=True))
 
 
-def _delete_unused(keys: Sequence[UUID]) -> None:
-    unused = Upload.everywhere.filter(pk__in=keys, uses=None)
+def _delete_unused(upload_ids: Sequence[UUID]) -> None:
+    """Delete the uploads that nothing uses any more, with their files."""
+    unused = Upload.everywhere.filter(pk__in=upload_ids, uses=None)
     uploads.remove_files(unused.values_list("path", flat=True))
     unused.delete()

@@ -1,4 +1,4 @@
-"""Create, rename and delete the views of a workspace's list of items."""
+"""Creates, renames and deletes the saved views of a workspace's list of items."""
 
 from __future__ import annotations
 
@@ -19,23 +19,27 @@ if TYPE_CHECKING:
 
 
 def create(workspace: Workspace, name: str, filters: Mapping[str, str]) -> SavedView:
-    """Raises `Invalid` for a name that is taken, empty or too long, without a filter, and where there are too many."""
-    name = _checked(name)
+    """Create a view.
+
+    Raises `Invalid` if the name is empty, too long or taken, there is no filter, or the workspace has the most
+    views that it may have.
+    """
+    name = _validate_name(name)
     if not filters:
         raise Invalid.one("filters", "required", _("Choose a filter first, then save it."))
     if SavedView.objects.of(workspace).count() >= limits.SAVED_VIEWS:
         message = _("This workspace has %(most)d views; delete one first.") % {"most": limits.SAVED_VIEWS}
         raise Invalid.one("name", "too_many", message)
     view = SavedView(workspace=workspace, name=name, filters=dict(filters))
-    with _unique(name):
+    with _refuse_taken_name(name):
         view.save(force_insert=True)
     return view
 
 
 def rename(view: SavedView, name: str) -> None:
-    """Raises `Invalid` as `create`."""
-    view.name = _checked(name)
-    with _unique(view.name):
+    """Rename a view. Raises `Invalid` if the name is empty, too long or taken."""
+    view.name = _validate_name(name)
+    with _refuse_taken_name(view.name):
         SavedView.objects.of(view.workspace_id).filter(pk=view.pk).update(name=view.name)
 
 
@@ -43,20 +47,21 @@ def delete(view: SavedView) -> None:
     SavedView.objects.of(view.workspace_id).filter(pk=view.pk).delete()
 
 
-def _checked(name: str) -> str:
+def _validate_name(name: str) -> str:
+    """Return the name with single spaces. Raises `Invalid` if it is empty or too long."""
     name = " ".join(name.split())
-    most = int(SavedView._meta.get_field("name").max_length or 0)
+    max_characters = int(SavedView._meta.get_field("name").max_length or 0)
     if not name:
         raise Invalid.one("name", "required", _("Enter a name for the view."))
-    if len(name) > most:
-        message = _("A view's name has at most %(most)d characters.") % {"most": most}
+    if len(name) > max_characters:
+        message = _("A view's name has at most %(most)d characters.") % {"most": max_characters}
         raise Invalid.one("name", "too_long", message)
     return name
 
 
 @contextmanager
-def _unique(name: str) -> Iterator[None]:
-    """Two people who choose one name at once meet at the constraint."""
+def _refuse_taken_name(name: str) -> Iterator[None]:
+    """Raise `Invalid` if the block breaks the constraint, as it does if two people choose one name at once."""
     try:
         with transaction.atomic():
             yield

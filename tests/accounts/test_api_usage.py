@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accounts.ledger import credits, months
 from accounts.models import LedgerEntry, Workspace
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.accounts.urls")]
@@ -20,7 +20,7 @@ def reserve(workspace, amounts):
 
 
 def resets_at():
-    return as_z(months.start_of_next_month(months.month_of(datetime.now(UTC))))
+    return format_utc(months.start_of_next_month(months.month_of(datetime.now(UTC))))
 
 
 def test_usage(workspace, charlies, api):
@@ -74,7 +74,7 @@ def test_ledger_is_every_entry_newest_first(workspace, charlies, api):
             "used_change": used,
             "generation": generation,
             "reason": reason,
-            "created_at": as_z(row.created_at),
+            "created_at": format_utc(row.created_at),
         }
 
     public = encode("gnr", generation)

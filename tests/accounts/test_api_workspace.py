@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.access import tokens
 from accounts.models import Workspace
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from tests.factories import TokenFactory, WorkspaceFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.accounts.urls")]
@@ -46,7 +46,7 @@ def test_token_tells_its_own_scopes_and_expiry():
     assert response.json()["token"] == {
         "id": tokens.public_id(token),
         "scopes": ["sources:read", "raw:write"],
-        "expires_at": as_z(end),
+        "expires_at": format_utc(end),
         "test": True,
     }
 

@@ -41,7 +41,7 @@ def seen(number=0, at=None):
 def told(token_id):
     return [
         (row.method, row.path, row.status, row.request_id)
-        for row in recent_requests.recent_requests_of(token_id)
+        for row in recent_requests.read_recent_requests(token_id)
     ]
 
 
@@ -54,8 +54,8 @@ def test_newest_first_and_at_most_so_many(store):
     rows = [seen(number) for number in range(limits.KEY_REQUESTS_KEPT + 7)]
     for row in rows:
         recent_requests.store_request(token_id, row)
-    assert recent_requests.recent_requests_of(token_id) == rows[: -limits.KEY_REQUESTS_KEPT - 1 : -1]
-    assert recent_requests.recent_requests_of(uuid.uuid4()) == []
+    assert recent_requests.read_recent_requests(token_id) == rows[: -limits.KEY_REQUESTS_KEPT - 1 : -1]
+    assert recent_requests.read_recent_requests(uuid.uuid4()) == []
 
 
 def test_what_is_older_than_a_day_is_not_shown(store):
@@ -63,7 +63,7 @@ def test_what_is_older_than_a_day_is_not_shown(store):
     now = datetime.now(UTC)
     recent_requests.store_request(token_id, seen(1, (now - timedelta(hours=24, seconds=1)).timestamp()))
     recent_requests.store_request(token_id, seen(2, (now - timedelta(hours=23)).timestamp()))
-    assert [row.path for row in recent_requests.recent_requests_of(token_id, now=now)] == ["/v1/raw/2"]
+    assert [row.path for row in recent_requests.read_recent_requests(token_id, now=now)] == ["/v1/raw/2"]
 
 
 def test_redis_forgets_by_itself(settings, redis_url):
@@ -77,11 +77,11 @@ def test_redis_forgets_by_itself(settings, redis_url):
 
 
 def test_the_process_remembers_so_many_keys(monkeypatch):
-    monkeypatch.setattr(recent_requests, "KEYS_IN_PROCESS", 2)
+    monkeypatch.setattr(recent_requests, "MAX_KEYS_IN_PROCESS", 2)
     first, second, third = (uuid.uuid4() for _ in range(3))
     for token_id in (first, second, first, third):
         recent_requests.store_request(token_id, seen())
-    assert [len(recent_requests.recent_requests_of(token_id)) for token_id in (first, second, third)] == [
+    assert [len(recent_requests.read_recent_requests(token_id)) for token_id in (first, second, third)] == [
         2,
         0,
         1,
@@ -132,7 +132,7 @@ def test_a_wrong_and_a_revoked_key_name_nobody(token, alice):
 
 def test_a_long_path_is_cut(token):
     get(token, "/v1/" + "x" * 3000)
-    assert [len(row[1]) for row in told(token.pk)] == [recent_requests.PATH_CHARACTERS]
+    assert [len(row[1]) for row in told(token.pk)] == [recent_requests.MAX_PATH_CHARACTERS]
 
 
 def test_recording_writes_no_row(workspace, token, django_assert_num_queries):
@@ -159,7 +159,7 @@ def test_a_redis_that_hangs_costs_one_short_try_and_breaks_nothing(settings, tok
         for _ in range(10):
             recent_requests.store_request(token.pk, seen())
         assert calls(hanging) == 1
-        assert recent_requests.recent_requests_of(token.pk) is None
+        assert recent_requests.read_recent_requests(token.pk) is None
         assert get(token).status_code == 200
 
 

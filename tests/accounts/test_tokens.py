@@ -18,8 +18,8 @@ NOW = datetime.now(UTC)
 
 
 def test_token_has_the_promised_form(workspace):
-    live = tokens.mint(workspace, name="Live").secret
-    test = tokens.mint(workspace, name="Test", is_test=True).secret
+    live = tokens.issue(workspace, name="Live").secret
+    test = tokens.issue(workspace, name="Test", is_test=True).secret
 
     assert re.fullmatch(r"cpk_live_[0-9A-Za-z]{36}", live)
     assert re.fullmatch(r"cpk_test_[0-9A-Za-z]{36}", test)
@@ -40,7 +40,7 @@ def test_checksum_is_crc_32_in_base_62():
 
 
 def test_only_digest_prefix_and_last_four_are_stored(workspace):
-    minted = tokens.mint(workspace, name=" Bridge ", scopes=["raw:write"])
+    minted = tokens.issue(workspace, name=" Bridge ", scopes=["raw:write"])
     row = ApiToken.everywhere.get(pk=minted.token.pk)
 
     assert bytes(row.digest) == hashlib.sha256(minted.secret.encode()).digest()
@@ -79,7 +79,7 @@ def test_malformed_is_refused_without_a_query(text, django_assert_num_queries):
 
 
 def test_trailing_newline_is_not_part_of_a_token(workspace):
-    secret = tokens.mint(workspace, name="x").secret
+    secret = tokens.issue(workspace, name="x").secret
     assert not tokens.is_well_formed(secret + "\n")
 
 
@@ -109,25 +109,25 @@ def test_token_of_a_deleted_workspace_is_unknown(workspace, token):
 
 
 def test_mint_keeps_scopes_in_order_and_once(workspace):
-    minted = tokens.mint(workspace, name="x", scopes=["raw:write", "sources:read", "raw:write"])
+    minted = tokens.issue(workspace, name="x", scopes=["raw:write", "sources:read", "raw:write"])
     assert minted.token.scopes == ["sources:read", "raw:write"]
 
 
 def test_default_scopes_are_all(workspace):
-    assert tokens.mint(workspace, name="x").token.scopes == list(tokens.SCOPES)
+    assert tokens.issue(workspace, name="x").token.scopes == list(tokens.SCOPES)
 
 
 @pytest.mark.parametrize(("scopes", "code"), [(["raw:shred"], "unknown_scope"), ([], "required")])
 def test_mint_refuses_scopes_that_mean_nothing(workspace, scopes, code):
     with pytest.raises(Invalid) as refused:
-        tokens.mint(workspace, name="x", scopes=scopes)
+        tokens.issue(workspace, name="x", scopes=scopes)
     assert [(one.field, one.code) for one in refused.value.detail] == [("scopes", code)]
     assert ApiToken.everywhere.count() == 0
 
 
 def test_mint_refuses_an_expiry_in_the_past(workspace):
     with pytest.raises(Invalid) as refused:
-        tokens.mint(workspace, name="x", expires_at=NOW - timedelta(seconds=1))
+        tokens.issue(workspace, name="x", expires_at=NOW - timedelta(seconds=1))
     assert refused.value.detail[0].code == "in_the_past"
 
 
@@ -141,7 +141,7 @@ def test_presets():
 
 @pytest.mark.parametrize(("arguments", "actor"), [({}, "system"), ({"actor": "manage.py"}, "manage.py")])
 def test_mint_is_audited(workspace, arguments, actor):
-    minted = tokens.mint(workspace, name="Bridge", scopes=["raw:write"], **arguments)
+    minted = tokens.issue(workspace, name="Bridge", scopes=["raw:write"], **arguments)
     [entry] = AuditEntry.everywhere.all()
     assert (entry.workspace, entry.actor, entry.action, entry.subject, entry.details) == (
         workspace,
@@ -153,7 +153,7 @@ def test_mint_is_audited(workspace, arguments, actor):
 
 
 def test_mint_names_its_person(workspace, alice):
-    minted = tokens.mint(workspace, name="x", created_by=alice)
+    minted = tokens.issue(workspace, name="x", created_by=alice)
     assert minted.token.created_by == alice
     assert AuditEntry.everywhere.get().actor == "alice@example.test"
 
@@ -228,16 +228,16 @@ def test_revoking_is_at_once_and_noted_once(token, alice):
 def test_use_is_noted_at_most_once_a_minute(token, django_assert_num_queries):
     read = tokens.find_token(token.secret, NOW)
     with django_assert_num_queries(1):
-        tokens.note_use(read, address="203.0.113.5", now=NOW)
+        tokens.record_use(read, address="203.0.113.5", now=NOW)
     read = tokens.find_token(token.secret, NOW)
     assert (read.last_used_at, read.last_used_from) == (NOW, "203.0.113.5")
 
     with django_assert_num_queries(0):
-        tokens.note_use(read, address="203.0.113.6", now=NOW + timedelta(seconds=59))
+        tokens.record_use(read, address="203.0.113.6", now=NOW + timedelta(seconds=59))
     with django_assert_num_queries(1):
-        tokens.note_use(read, address="203.0.113.7", now=NOW + timedelta(seconds=60))
+        tokens.record_use(read, address="203.0.113.7", now=NOW + timedelta(seconds=60))
     # A request that had read the row before the last note changes nothing.
-    tokens.note_use(read, address="203.0.113.8", now=NOW + timedelta(seconds=61))
+    tokens.record_use(read, address="203.0.113.8", now=NOW + timedelta(seconds=61))
     read = tokens.find_token(token.secret, NOW)
     assert (read.last_used_at, read.last_used_from) == (NOW + timedelta(seconds=60), "203.0.113.7")
 

@@ -38,7 +38,7 @@ class Caller:
     """Asks with a token of one workspace."""
 
     def __init__(self, workspace, **token: Any) -> None:
-        self.secret = tokens.mint(workspace, name="Tests", **token).secret
+        self.secret = tokens.issue(workspace, name="Tests", **token).secret
         self.client = Client()
 
     def ask(self, headers: dict[str, str] | None = None, **query: Any):

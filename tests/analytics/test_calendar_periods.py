@@ -19,7 +19,7 @@ def period(start, end, interval, tz):
 def place_of(buckets, seconds):
     """What the database and the fold do with a moment."""
     offset = next((offset for until, offset in buckets.offsets if seconds < until), buckets.last_offset)
-    return buckets.place_of((seconds + offset) // buckets.step)
+    return buckets.bucket_of((seconds + offset) // buckets.step)
 
 
 def told_of(asked):

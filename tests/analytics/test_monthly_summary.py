@@ -13,7 +13,7 @@ from accounts import notices
 from accounts.models import Membership, Notice, NoticeChoice, Workspace
 from analytics.models import MonthlySummary
 from analytics.reports import monthly_summary, send_monthly_summary
-from analytics.reports.number_format import number
+from analytics.reports.number_format import format_number
 from config.core import task_runner
 from pipeline.models import GeneratedItem, Publication
 from tests.analytics.factories import (
@@ -80,7 +80,7 @@ def told():
 
 
 def text_of(workspace, month=NOVEMBER):
-    found = monthly_summary.summary_of(workspace, month)
+    found = monthly_summary.compose_summary(workspace, month)
     return found.text if found else ""
 
 
@@ -112,7 +112,7 @@ def test_its_numbers_are_those_of_the_api_for_the_same_days(newsroom, outlet):
     assert (totals["published"], totals["failed"], totals["engagements"]) == (4, 1, 1253)
     assert lines[0] == f"- Published: {totals['published']} (1 before)"
     assert lines[1] == f"- Failed: {totals['failed']} (0 before)"
-    assert lines[2].startswith(f"- Engagements: {number(totals['engagements'], 'engagements')}")
+    assert lines[2].startswith(f"- Engagements: {format_number(totals['engagements'], 'engagements')}")
     rows = caller.body(**given, group_by="outlet")["data"]
     by_outlet = section(text, "By outlet")
     assert len(by_outlet) == len(rows) == 2
@@ -121,7 +121,7 @@ def test_its_numbers_are_those_of_the_api_for_the_same_days(newsroom, outlet):
         assert f"{row['metrics']['published']} published" in line
         engaged = row["metrics"]["engagements"]
         assert ("engagements" in line) is (engaged is not None)
-        assert engaged is None or f"{number(engaged)} engagements" in line
+        assert engaged is None or f"{format_number(engaged)} engagements" in line
     kinds = caller.body(**given, group_by="content_type")["data"]
     assert len(section(text, "By kind")) == len(kinds) == 2
     assert "HIDDEN" not in text
@@ -341,15 +341,15 @@ def test_one_click_in_the_mail_switches_it_off_and_back(newsroom, outlet, owner,
     assert NoticeChoice.everywhere.count() == 0
     answer = client.post(f"/{path}", {"List-Unsubscribe": "One-Click"})
     assert (answer.status_code, answer["X-Robots-Tag"]) == (200, "noindex, nofollow")
-    assert notices.preferences_of(newsroom.pk, owner.pk).kinds["monthly"] == "off"
-    assert notices.preferences_of(newsroom.pk, owner.pk).kinds["post_failed"] == "now"
+    assert notices.find_preferences(newsroom.pk, owner.pk).kinds["monthly"] == "off"
+    assert notices.find_preferences(newsroom.pk, owner.pk).kinds["post_failed"] == "now"
     mail.outbox.clear()
     make_published(outlet, MID_NOVEMBER + timedelta(days=31))
     work(newsroom, datetime(2027, 1, 1, 7, 0, tzinfo=UTC))
     send()
     assert [one.to for one in mail.outbox] == [["bob@example.test"]]
     client.post(f"/{path}", {"act": "come_back"})
-    assert notices.preferences_of(newsroom.pk, owner.pk).kinds["monthly"] == "now"
+    assert notices.find_preferences(newsroom.pk, owner.pk).kinds["monthly"] == "now"
 
 
 def test_the_way_out_of_somebody_who_left_or_of_no_mail_leads_nowhere(newsroom, owner, client):

@@ -12,7 +12,7 @@ from analytics import fact_sums, queries, rollup
 from analytics.aggregate import METRICS, NULLABLE, Figures
 from analytics.calendar_periods import Period, buckets_of
 from analytics.models import Measurement, Outcome
-from analytics.rollup_coverage import spans_of
+from analytics.rollup_coverage import split_period
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (
     NOON,
@@ -374,7 +374,7 @@ def test_queries_keep_their_indexes(alice):
     for attribution, index in (("received", "measurement_received"), ("published", "measurement_published")):
         question = queries.Question(alice.workspace_id, test=False, period=period, attribution=attribution)
         buckets = buckets_of(period)
-        spans = spans_of(period, buckets, lambda *_: {})
+        spans = split_period(period, buckets, lambda *_: {})
         live = queries._unrolled_rows(Outcome, question, "at", buckets, spans)
         outcomes = fact_sums.outcome_groups(live, ["slice", *fact_sums.COLUMNS]).explain()
         assert "USING INDEX outcome_by_time (workspace_id=? AND test=? AND at>? AND at<?)" in outcomes

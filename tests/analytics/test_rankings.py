@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from analytics.reports.punctuality_and_top_posts import performance
+from analytics.reports.punctuality_and_top_posts import compute_performance
 from analytics.reports.rankings import DIMENSIONS, MAX_GROUPS, MIN_POSTS, RankedGroup, rank_by
 from pipeline.models import Topic
 from tests.analytics.factories import NOON, after, make_publication, make_source
@@ -104,7 +104,7 @@ def test_posts_are_ranked_by_what_their_items_were_made_of(alice, charlie):
         make_publication(charlie, engine_output="Quote Graphic", metrics={"views": 999})
         make_publication(alice, engine_output="Short Post", metrics={"views": None})
     asked = question(alice)
-    results = performance(asked, "views", dimensions=DIMENSIONS)
+    results = compute_performance(asked, "views", dimensions=DIMENSIONS)
     assert results.known == 6
     assert {name: [group.key for group in groups] for name, groups in results.rankings.items()} == {
         "format": ["Carousel", "Thread"],
@@ -115,5 +115,5 @@ def test_posts_are_ranked_by_what_their_items_were_made_of(alice, charlie):
     }
     assert results.rankings["format"][0] == RankedGroup("Carousel", 3, 41, 58)
     later = replace(asked, outlets=(charlie.pk,))
-    assert performance(later, "views", dimensions=DIMENSIONS).known == 0
-    assert performance(asked, "views").rankings == {}
+    assert compute_performance(later, "views", dimensions=DIMENSIONS).known == 0
+    assert compute_performance(asked, "views").rankings == {}

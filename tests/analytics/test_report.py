@@ -10,7 +10,7 @@ import pytest
 
 from analytics.calendar_periods import INTERVALS, Period, buckets_of, labels_of, local_midnight
 from analytics.queries import Question, answer, answers
-from analytics.reports.page_report import period_before, report
+from analytics.reports.page_report import build_report, period_before
 from tests.analytics.factories import (
     NOON,
     after,
@@ -59,7 +59,7 @@ def test_labels_are_those_of_every_bucket_over_a_change_of_clocks(tz, interval):
         while moment < asked.end:
             seconds = int(moment.timestamp())
             offset = next((one for until, one in buckets.offsets if seconds < until), buckets.last_offset)
-            label = buckets.label_of(buckets.place_of((seconds + offset) // buckets.step))
+            label = buckets.label_of(buckets.bucket_of((seconds + offset) // buckets.step))
             found.append(label)
             moment += timedelta(minutes=15)
         seen = list(dict.fromkeys(found))
@@ -75,19 +75,19 @@ def test_what_is_unknown_is_a_gap_and_what_is_known_to_be_none_is_zero(alice):
     make_measurement(publication, after(days=2), views=5)
     now = after(days=3)
 
-    seen = report(question(alice), "views", now=now)
+    seen = build_report(question(alice), "views", now=now)
 
     # The 2nd and the 4th of November; nobody counted on the 3rd, and the rest hasn't come yet.
     assert seen.over_time.lines[0].values == (None, 10, None, 5, None, None, None)
     assert seen.over_time.lines[1].values == (None,) * 7
-    published = report(question(alice), "published", now=now)
+    published = build_report(question(alice), "published", now=now)
     assert published.over_time.lines[0].values == (0, 1, 0, 0, 0, None, None)
 
 
 def test_the_period_before_stands_beside(alice):
     make_measurement(make_published(alice, after(days=-7)), after(days=-7, hours=1), views=50)
     make_measurement(make_published(alice, NOON), after(hours=1), views=75)
-    seen = report(question(alice), "views", now=after(days=3))
+    seen = build_report(question(alice), "views", now=after(days=3))
     views = next(one for one in seen.compared if one.metric == "views")
     assert (views.now, views.before, views.change) == (75, 50, 50)
     likes = next(one for one in seen.compared if one.metric == "likes")
@@ -106,11 +106,11 @@ def test_the_period_before_is_as_long_by_the_clock_on_the_wall():
 
 def test_a_number_that_nobody_knows_is_not_opened_with(alice):
     make_measurement(make_published(alice, NOON), after(hours=1), views=3)
-    assert report(question(alice), "", now=after(days=1)).metric == "views"
+    assert build_report(question(alice), "", now=after(days=1)).metric == "views"
     other = make_outlet(alice.workspace, name="Mute", platform="feed")
     make_published(other, NOON)
     mute = question(alice, outlets=(other.pk,))
-    assert report(mute, "", now=after(days=1)).metric == "published"
+    assert build_report(mute, "", now=after(days=1)).metric == "published"
 
 
 def test_lines_parts_and_ranks(alice):
@@ -125,7 +125,7 @@ def test_lines_parts_and_ranks(alice):
             engine_output="Thread" if number < 3 else "Short Post",
         )
         make_measurement(publication, after(hours=1), views=number * 10 + 1)
-    seen = report(question(alice), "views", now=after(days=1))
+    seen = build_report(question(alice), "views", now=after(days=1))
     assert [line.name for line in seen.by_outlet.lines] == names[:1:-1]
     assert seen.by_outlet.left_out == 2
     assert [line.name for line in seen.by_type.lines] == ["text"]
@@ -139,11 +139,11 @@ def test_lines_parts_and_ranks(alice):
 
 def test_an_empty_period_and_an_empty_workspace(alice, charlie):
     make_measurement(make_published(charlie, NOON), after(hours=1), views=3)
-    empty = report(question(alice), "", now=after(days=1))
+    empty = build_report(question(alice), "", now=after(days=1))
     assert empty.is_empty
     assert empty.fresh_at is None
     assert empty.over_time.lines[0].values[:3] == (0, 0, 0)
-    earlier = report(question(charlie, date(2026, 1, 1), date(2026, 1, 7)), "", now=after(days=1))
+    earlier = build_report(question(charlie, date(2026, 1, 1), date(2026, 1, 7)), "", now=after(days=1))
     assert earlier.is_empty
     assert earlier.fresh_at is not None
 
@@ -154,7 +154,7 @@ def test_two_outlets_of_one_name_are_two_lines(alice):
         make_measurement(make_published(outlet, NOON), after(hours=1), views=views)
     other = make_published(make_outlet(alice.workspace, name="Town"), NOON)
     make_measurement(other, after(hours=1), views=1)
-    seen = report(question(alice), "views", now=after(days=1))
+    seen = build_report(question(alice), "views", now=after(days=1))
     sums = [(line.name, sum(value or 0 for value in line.values)) for line in seen.by_outlet.lines]
     assert sums == [("City (X)", 11), ("City (X)", 7), ("City (Test channel)", 5), ("Town", 1)]
     assert {one.name for one in seen.parts} == {"City (X)", "City (Test channel)", "Town"}

@@ -52,7 +52,7 @@ def from_facts(monkeypatch):
 
     def asked(ask, **question):
         with monkeypatch.context() as patched:
-            patched.setattr(rollup, "current_days", lambda *_, **__: {})
+            patched.setattr(rollup, "find_current_days", lambda *_, **__: {})
             return ask(**question)
 
     return asked
@@ -323,12 +323,12 @@ class TestSameAnswers(TestCase):
                 "attribution": attribution,
             }
             mixed = ask(**question)
-            kept = rollup.current_days
+            kept = rollup.find_current_days
             try:
-                rollup.current_days = lambda *_, **__: {}
+                rollup.find_current_days = lambda *_, **__: {}
                 assert mixed == ask(**question)
             finally:
-                rollup.current_days = kept
+                rollup.find_current_days = kept
             if number % 2 == 0:
                 days = RollupDay.everywhere.filter(workspace=workspace)
                 assert set(days.values_list("is_current", flat=True)) <= {True}

@@ -22,12 +22,12 @@ from accounts.ledger import credits
 from accounts.pages.page_access import Place
 from analytics.calendar_periods import Period
 from analytics.queries import Question
-from analytics.reports.punctuality_and_top_posts import performance
+from analytics.reports.punctuality_and_top_posts import compute_performance
 from analytics.reports.rankings import DIMENSIONS
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events
-from pipeline.dashboard.overview import overview
+from pipeline.dashboard.overview import read_overview
 from pipeline.generate.model import spending_caps
 from pipeline.ingest import near_duplicates
 from pipeline.ingest.collect import entry_log
@@ -195,7 +195,7 @@ def test_every_due_table_is_looked_at_here():
 def test_the_dispatcher_s_look_reads_the_waking_index(filled, table):
     filled(table)
     with seen() as sent:
-        work_queue.names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
+        work_queue.find_names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
     assert indexes_of(*sent[-1]) == {f"{table}_wake"}
 
 
@@ -206,7 +206,7 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
     filled(table)
     with seen() as sent:
         where = NARROWED.get(table)
-        holders = work_queue.holders_of_due_rows(table, column, datetime.now(UTC), where)
+        holders = work_queue.find_holders_of_due_rows(table, column, datetime.now(UTC), where)
         until = datetime.now(UTC) + timedelta(seconds=60)
         shares = dict.fromkeys(holders[:2], 1)
         sql, parameters = work_queue._take_statement(
@@ -225,9 +225,9 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
 
 def test_due_deliveries_of_an_endpoint_are_counted_by_index(filled):
     filled("delivery")
-    (holder, *_) = work_queue.holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
+    (holder, *_) = work_queue.find_holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
     with seen() as sent:
-        counted = work_queue.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), most=8)
+        counted = work_queue.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), max_count=8)
     assert counted[holder] > 0
     assert indexes_of(*sent[0]) == {"delivery_wake_by_endpoint"}
 
@@ -271,7 +271,7 @@ LISTS = [
 
 def _list(workspace: Any, path: str, table: str) -> tuple[str, Any]:
     """The statement that reads the page's rows."""
-    minted = tokens.mint(workspace, name="Plans")
+    minted = tokens.issue(workspace, name="Plans")
     client = Client(headers={"Authorization": f"Bearer {minted.secret}"})
     with seen() as sent:
         answer = client.get(path)
@@ -404,7 +404,7 @@ def test_tray_of_the_calendar_reads_its_index(workspace, filled, query):
 def test_first_page_reads_by_index_alone(workspace, filled):
     now = datetime.now(UTC)
     with seen() as sent:
-        overview(workspace, since=now - timedelta(days=7), now=now)
+        read_overview(workspace, since=now - timedelta(days=7), now=now)
     for table in ("generated_item", "publication", "raw_item"):
         filled(table)
     # The counts are one statement over several tables.
@@ -470,7 +470,7 @@ def test_posts_of_the_analytics_are_read_by_index(workspace, filled, dimensions)
     now = datetime.now(UTC)
     period = Period(now - timedelta(days=90), now, "day", ZoneInfo("UTC"))
     with seen() as sent:
-        performance(Question(workspace.pk, test=False, period=period), "views", dimensions=dimensions)
+        compute_performance(Question(workspace.pk, test=False, period=period), "views", dimensions=dimensions)
     for table in ("publication", "generated_item"):
         filled(table)
     (posts,) = reads_of(sent, "publication")

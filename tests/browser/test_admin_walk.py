@@ -42,7 +42,7 @@ def workspace(transactional_db):
 @pytest.fixture
 def api(site, workspace):
     """Asks as the workspace's integration does; gives the status and the answer."""
-    secret = tokens.mint(workspace, name="Integration", actor="test").secret
+    secret = tokens.issue(workspace, name="Integration", actor="test").secret
 
     def ask(path):
         answer = requests.get(f"{site}/v1{path}", headers={"Authorization": f"Bearer {secret}"}, timeout=10)
@@ -151,7 +151,7 @@ def test_the_operators_day(page, operator, workspace, api, work_until):
 def fill(workspace):
     """A row of nearly every kind."""
     workspaces.whitelist(workspace, EMAIL)
-    tokens.mint(workspace, name="Integration", actor="test")
+    tokens.issue(workspace, name="Integration", actor="test")
     make_items(workspace)
     dead_source(workspace)
     dead_publication(workspace, "reject")

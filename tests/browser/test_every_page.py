@@ -109,7 +109,7 @@ def ids(db):
         "src": bridge.source.pk,
         "ind": received.delivery.pk,
         "ws": newsroom.pk,
-        "tok": tokens.mint(newsroom, name="Website", created_by=alice).token.pk,
+        "tok": tokens.issue(newsroom, name="Website", created_by=alice).token.pk,
         "usr": bob.pk,
         "inv": Invitation.everywhere.get().pk,
         "whe": endpoint.pk,

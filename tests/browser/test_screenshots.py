@@ -21,7 +21,7 @@ def wait(demo):
         time.sleep(1)
     for kind, address in (("webhook", ""), ("brand", ""), ("rss", "ftp://example.test/feed")):
         row = prove_sources.try_source(demo, kind, address)
-        print("row", kind, row.raw_items > 0, row.items > 0, row.told)
+        print("row", kind, row.raw_items > 0, row.items > 0, row.message)
 
 screenshots.wait_until_settled = wait
 screenshots.main()

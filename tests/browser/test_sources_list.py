@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from accounts import workspaces
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline.models import Source
 from pipeline.pages.sources import listing
 from tests.browser.people import log_in, look_over
@@ -26,7 +26,11 @@ def many_sources(newsroom):
     """Three pages of them, the first with every state and long names."""
     workspaces.lift_limits(newsroom, "operator@example.test")
     now = utc_now()
-    error = {"code": "http", "message": "The server answered 503 Service Unavailable. " * 3, "at": as_z(now)}
+    error = {
+        "code": "http",
+        "message": "The server answered 503 Service Unavailable. " * 3,
+        "at": format_utc(now),
+    }
     states = [
         {},
         {"status": "failing", "last_error": error},

@@ -168,7 +168,7 @@ class Newsroom:
         self.push_source = ids.encode("src", self.defaults.push_source_id)
 
     def client(self, *, scopes: tuple[str, ...] = tokens.SCOPES, is_test: bool = False, **more: Any) -> Api:
-        minted = tokens.mint(self.workspace, name="Integration", scopes=scopes, is_test=is_test, **more)
+        minted = tokens.issue(self.workspace, name="Integration", scopes=scopes, is_test=is_test, **more)
         return Api(minted.secret)
 
     def client_of_thread(self) -> Api:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config.core import ids, task_runner
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline.models import Outlet, Publication, PublishQueue, SimulatedPost
 from tests.contracts.conftest import normal, refusal
 
@@ -175,5 +175,5 @@ def test_a_post_is_taken_back(alice):
         "removed",
         "removed",
     )
-    assert as_z(SimulatedPost.everywhere.get().removed_at)
+    assert format_utc(SimulatedPost.everywhere.get().removed_at)
     assert refusal(alice.api.post(f"{path}/remove")) == (409, "conflict", [("status", "not_published")])

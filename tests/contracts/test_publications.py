@@ -45,7 +45,7 @@ def _error(code, kind, message, *, retryable, status, words):
         "code": code,
         "class": kind.error_class,
         "message": message,
-        "action": kind.usual_action,
+        "action": kind.default_action,
         "retryable": retryable,
         "platform_status": status,
         "platform_message": words,

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from config.core import ids, task_runner
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
 from pipeline.models import Event, Outlet, Publication, SimulatedPost
 from tests.contracts.conftest import NOTHING, never_existed, normal, problem, refusal
@@ -167,13 +167,17 @@ def test_test_token_reaches_the_simulated_outlet_only(alice):
 
 def test_schedule_retime_and_cancel(alice):
     item, when, later = alice.ready(), _in(days=3), _in(days=4)
-    scheduled = _ask(alice, item, {"publish_at": as_z(when)})
+    scheduled = _ask(alice, item, {"publish_at": format_utc(when)})
     first = scheduled.json()
-    assert (scheduled.status_code, first["status"], first["publish_at"]) == (202, "scheduled", as_z(when))
-    assert first["publications"][0]["due_at"] == as_z(when)
+    assert (scheduled.status_code, first["status"], first["publish_at"]) == (
+        202,
+        "scheduled",
+        format_utc(when),
+    )
+    assert first["publications"][0]["due_at"] == format_utc(when)
     assert task_runner.work_all_due("publish.send_publication") == 0
     retimed = _ask(alice, item, {"publish_at": later.isoformat()}).json()
-    assert (retimed["publish_at"], len(retimed["publications"])) == (as_z(later), 1)
+    assert (retimed["publish_at"], len(retimed["publications"])) == (format_utc(later), 1)
     assert retimed["publications"][0]["id"] == first["publications"][0]["id"]
     assert retimed["publications"][0]["version"] > first["publications"][0]["version"]
     cancelled = alice.api.delete(f"/generated/{item['id']}/publish")
@@ -194,15 +198,15 @@ def test_outlets_have_moments_of_their_own(alice):
     item, when, later = alice.ready(), _in(days=3), _in(days=4)
     body = {
         "outlets": [alice.feed, alice.simulated],
-        "publish_at": as_z(later),
-        "overrides": {alice.simulated: {"publish_at": as_z(when), "title": "Elsewhere"}},
+        "publish_at": format_utc(later),
+        "overrides": {alice.simulated: {"publish_at": format_utc(when), "title": "Elsewhere"}},
     }
     shown = _ask(alice, item, body).json()
     assert {one["outlet"]: one["due_at"] for one in shown["publications"]} == {
-        alice.feed: as_z(later),
-        alice.simulated: as_z(when),
+        alice.feed: format_utc(later),
+        alice.simulated: format_utc(when),
     }
-    assert shown["publish_at"] == as_z(when)
+    assert shown["publish_at"] == format_utc(when)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +214,7 @@ def test_outlets_have_moments_of_their_own(alice):
     [(lambda: _in(minutes=-2), "past"), (lambda: _in(days=367), "too_far")],
 )
 def test_time_has_to_be_ahead_and_within_a_year(alice, moment, code):
-    item, text = alice.ready(), as_z(moment())
+    item, text = alice.ready(), format_utc(moment())
     assert refusal(_ask(alice, item, {"publish_at": text})) == (
         400,
         "invalid_request",
@@ -304,11 +308,11 @@ def test_wall_clock_time_is_read_in_its_zone(alice):
     noon = (datetime.now(BERLIN) + timedelta(days=3)).replace(hour=12, minute=0, second=0, microsecond=0)
     text = noon.strftime("%Y-%m-%dT%H:%M")
     shown = _ask(alice, alice.ready(), {"local_time": text, "timezone": "Europe/Berlin"}).json()
-    assert shown["publish_at"] == as_z(noon)
+    assert shown["publish_at"] == format_utc(noon)
     # The workspace's own zone is Berlin too.
-    assert _ask(alice, alice.ready(), {"local_time": text}).json()["publish_at"] == as_z(noon)
+    assert _ask(alice, alice.ready(), {"local_time": text}).json()["publish_at"] == format_utc(noon)
     in_tokyo = _ask(alice, alice.ready(), {"local_time": f"{text}:00", "timezone": "Asia/Tokyo"}).json()
-    assert in_tokyo["publish_at"] == as_z(noon.replace(tzinfo=ZoneInfo("Asia/Tokyo")))
+    assert in_tokyo["publish_at"] == format_utc(noon.replace(tzinfo=ZoneInfo("Asia/Tokyo")))
 
 
 @pytest.mark.usefixtures("far_ahead")
@@ -323,7 +327,7 @@ def test_time_in_the_gap_is_shifted_or_rejected(alice):
         problem("invalid_request", ("local_time", "gap", message)),
     )
     # 02:30 isn't there: an hour later it is 03:30 summer time, 01:30 UTC.
-    expected = as_z(change + timedelta(minutes=30))
+    expected = format_utc(change + timedelta(minutes=30))
     assert _ask(alice, item, {**wish, "on_gap": "shift"}).json()["publish_at"] == expected
     shifted = _ask(alice, item, wish).json()
     day = f"{change.day} {change:%B %Y}"
@@ -340,8 +344,8 @@ def test_time_in_the_overlap_is_the_first_or_the_second(alice):
     change = _next_change(10)
     item = alice.ready()
     wish = {"local_time": _local(change), "timezone": "Europe/Berlin"}
-    first = as_z(change - timedelta(minutes=30))
-    second = as_z(change + timedelta(minutes=30))
+    first = format_utc(change - timedelta(minutes=30))
+    second = format_utc(change + timedelta(minutes=30))
     assert _ask(alice, item, wish).json()["publish_at"] == first
     assert _ask(alice, item, {**wish, "on_overlap": "first"}).json()["publish_at"] == first
     assert _ask(alice, item, {**wish, "on_overlap": "second"}).json()["publish_at"] == second
@@ -358,7 +362,7 @@ def test_dry_run_tells_what_would_be_sent_and_sends_nothing(alice):
         item,
         {
             "dry_run": True,
-            "publish_at": as_z(when),
+            "publish_at": format_utc(when),
             "outlets": [alice.feed, alice.simulated],
             "overrides": {
                 alice.simulated: {"body": "x" * 5001, "title": "Short", "settings": {"script": ["ok"]}}
@@ -369,7 +373,7 @@ def test_dry_run_tells_what_would_be_sent_and_sends_nothing(alice):
     feed = {
         "outlet": alice.feed,
         "platform": "feed",
-        "publish_at": as_z(when),
+        "publish_at": format_utc(when),
         "ok": True,
         "credentials": "ok",
         "problems": [],

@@ -31,7 +31,7 @@ def workspace(settings):
 
 @pytest.fixture
 def api(workspace):
-    return Client(headers={"Authorization": f"Bearer {tokens.mint(workspace, name='Integration').secret}"})
+    return Client(headers={"Authorization": f"Bearer {tokens.issue(workspace, name='Integration').secret}"})
 
 
 def statements_of(call, *, status):

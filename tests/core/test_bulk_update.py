@@ -21,7 +21,7 @@ def test_each_of_many_rows_is_changed_as_it_is_told(alices):
         for number, row in enumerate(rows)
     ]
     changes[0][0]["name"] = "another"
-    assert update_each(Source, changes, raised=("version",)) == 3
+    assert update_each(Source, changes, incremented=("version",)) == 3
     after = [Source.everywhere.get(pk=row.pk) for row in rows]
     assert [row.failures for row in after] == [0, 1, 2, 3]
     assert [row.version - before.version for row, before in zip(after, rows, strict=True)] == [0, 1, 1, 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core.api.nearest import hint, nearest
+from config.core.api.nearest import find_nearest, hint
 
 RAW = ["author", "body", "body_format", "engines", "external_id", "language", "media", "metadata", "persona"]
 RAW += ["published_at", "source", "title", "url", "variants"]
@@ -39,7 +39,7 @@ LIST = ["bucket", "created_after", "created_before", "cursor", "from", "limit", 
     ],
 )
 def test_what_is_meant_is_named(name, known, meant):
-    assert nearest(name, known) == meant
+    assert find_nearest(name, known) == meant
 
 
 @pytest.mark.parametrize(

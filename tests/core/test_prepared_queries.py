@@ -140,7 +140,7 @@ def test_bytes_are_operands(alices, charlies):
             Q(expires_at=None) | Q(expires_at__gt=now)
         )
     )
-    hers, his = tokens.mint(alices, name="hers"), tokens.mint(charlies, name="his")
+    hers, his = tokens.issue(alices, name="hers"), tokens.issue(charlies, name="his")
     for minted in (hers, his, hers):
         digest = tokens.digest(minted.secret)
         assert [one.pk for one in prepared.ask(digest=digest, now=NOON)] == [minted.token.pk]

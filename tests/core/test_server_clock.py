@@ -49,14 +49,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 def test_it_is_asked_once_and_extrapolated(server: Server) -> None:
     server_clock.now()
-    server.uptime += server_clock.KEPT_SECONDS - 0.5
+    server.uptime += server_clock.MAX_READING_AGE_SECONDS - 0.5
     assert (server_clock.now(), server.asked) == (server.now(), 1)
 
 
 def test_it_is_asked_again_after_some_seconds(server: Server) -> None:
     server_clock.now()
     server.offset = 30.0
-    server.uptime += server_clock.KEPT_SECONDS
+    server.uptime += server_clock.MAX_READING_AGE_SECONDS
     assert (server_clock.now(), server.asked) == (server.now(), 2)
 
 

@@ -55,10 +55,10 @@ def test_a_job_may_say_who_comes_first():
     first, second, third = (waiting(5, since=HOUR) for _ in range(3))
     now = utc_now()
     had = {first: (3, now - HOUR), second: (0, now), third: (0, now - HOUR)}
-    assert claimed(1, turns=lambda _: had) == {third: 1}
-    assert claimed(1, turns=lambda _: had, busy={third: 1}) == {second: 1}
+    assert claimed(1, read_shares=lambda _: had) == {third: 1}
+    assert claimed(1, read_shares=lambda _: had, busy={third: 1}) == {second: 1}
     # One after another of the one that has the fewest at that point.
-    assert claimed(4, turns=lambda _: had) == {third: 2, second: 2}
+    assert claimed(4, read_shares=lambda _: had) == {third: 2, second: 2}
 
 
 def test_a_workspace_has_no_more_than_its_share_however_many_are_free():

@@ -74,7 +74,7 @@ def test_it_is_lived_in(workspace, record_property):
     filled()
     assert counted() == before
 
-    client = Client(headers={"Authorization": f"Bearer {tokens.mint(workspace, name='A').secret}"})
+    client = Client(headers={"Authorization": f"Bearer {tokens.issue(workspace, name='A').secret}"})
     for dimension in ("outlet", "content_type", "date"):
         assert client.get(f"/v1/analytics?group_by={dimension}").json()["data"], dimension
 

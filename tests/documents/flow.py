@@ -64,7 +64,7 @@ class Flow:
         self.workspace = workspaces.create(
             "Alice's newsroom", owner=owner, timezone="Europe/Berlin", actor="docs"
         )
-        token = tokens.mint(self.workspace, name="Docs", created_by=owner)
+        token = tokens.issue(self.workspace, name="Docs", created_by=owner)
         self.client = Client(headers={"Authorization": f"Bearer {token.secret}"})
         every = [
             "raw.ingested",
@@ -356,7 +356,7 @@ class Flow:
     def _refusals(self) -> None:
         self.call("GET", "/generated?stauts=ready", expect=400, name="error-invalid_request")
         self.call("POST", f"/generated/{self.first}/approve", expect=409, name="error-conflict")
-        reader = tokens.mint(self.workspace, name="Reader", scopes=tokens.PRESETS["read-only"])
+        reader = tokens.issue(self.workspace, name="Reader", scopes=tokens.PRESETS["read-only"])
         client = Client(headers={"Authorization": f"Bearer {reader.secret}"})
         self.call("POST", "/raw", SECOND, expect=403, name="error-insufficient_scope", client=client)
         self._fail_a_source()

@@ -39,7 +39,7 @@ def service(live_server, transactional_db, settings, quick_workspaces):
             type="webhook", name=f"Bridge {number}", config={}, poll_interval_minutes=None
         )
         collect.register(workspace, given)
-    minted = tokens.mint(workspace, name="Guide", actor="test")
+    minted = tokens.issue(workspace, name="Guide", actor="test")
     return {"API": f"{live_server.url}/v1", "API_KEY": minted.secret}
 
 

@@ -153,7 +153,7 @@ def prepare(receiver):
     with transaction.atomic():
         made = workspaces.create(NAME, actor="test")
         workspaces.whitelist(made, "test")
-        TOKEN.write_text(tokens.mint(made, name="test", actor="test").secret)
+        TOKEN.write_text(tokens.issue(made, name="test", actor="test").secret)
         endpoints.add(made, f"{receiver}/first", actor="test")
         endpoints.add(made, f"{receiver}/second", events=list(TYPES), actor="test")
 

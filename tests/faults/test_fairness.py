@@ -103,8 +103,11 @@ def is_ready(instance, number):
     return instance.query(f"{sql} WHERE r.external_id = 'single-{number}' AND g.status = 'ready'")[0][0]
 
 
-def measure(what, instance, wait_of, *, rows=ROWS, times_usual=None):
-    """`wait_of(number)` has one row worked and gives its seconds: first while nothing else is due, then beside 5,000."""
+def measure(what, instance, wait_of, *, rows=ROWS, times_usual=None, on_measured=print):
+    """`wait_of(number)` has one row worked and gives its seconds: first while nothing else is due, then beside 5,000.
+
+    `on_measured` is given the figures before they are judged.
+    """
     idle = []
     for number in range(IDLE_TIMES):
         idle.append(wait_of(number))
@@ -118,14 +121,13 @@ def measure(what, instance, wait_of, *, rows=ROWS, times_usual=None):
     usual = statistics.median(idle)
     shown = ", ".join(f"{one:.2f}" for one in waits)
     said = f"{what}: {shown} s; median {statistics.median(waits):.2f} s, most {max(waits):.2f} s, idle {usual:.2f} s, {left} left"
-    print(f"\n{said}")  # noqa: T201  the figure
+    on_measured(said)
     # Else there was nothing to be delayed by.
     assert left > rows // 10, said
     if times_usual is None:
         assert max(waits) - usual <= MOST_SECONDS, said
     else:
         assert statistics.median(waits) <= times_usual * usual, said
-    return said
 
 
 def test_generations_of_one_workspace_delay_no_other(busy):
@@ -158,8 +160,10 @@ def test_twenty_thousand_rows_of_one_workspace_double_another_ones_time_at_most(
             _, committed = push(instance, token, number)
             return seconds_until(lambda: is_ready(instance, number), instance, since=committed)
 
-        said = measure("generations", instance, wait_of, rows=MANY, times_usual=2)
-        record_property("told", f"{workers} workers, {MANY:,} rows: {said}")
+        def on_measured(said):
+            record_property("told", f"{workers} workers, {MANY:,} rows: {said}")
+
+        measure("generations", instance, wait_of, rows=MANY, times_usual=2, on_measured=on_measured)
 
 
 def test_publications_of_one_workspace_delay_no_other(busy):

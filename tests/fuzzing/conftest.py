@@ -220,7 +220,7 @@ def newsroom(db, settings):
     workspace = workspaces.create("Alice's newsroom", timezone="Europe/Berlin")
     workspaces.whitelist(workspace, "operator")
     workspaces.lift_limits(workspace, "operator")
-    made = Newsroom(tokens.mint(workspace, name="Fuzzing").secret)
+    made = Newsroom(tokens.issue(workspace, name="Fuzzing").secret)
     _furnish(made, workspace)
     client = Client(headers=made.headers)
     paths = [

@@ -16,7 +16,7 @@ STORY = {"title": "The harbour gets a crane", "body": "The harbour of Norden bou
 def call(db):
     workspace = workspaces.create("Alice's newsroom", timezone="Europe/Berlin")
     workspaces.whitelist(workspace, "operator")
-    secret = tokens.mint(workspace, name="Findings").secret
+    secret = tokens.issue(workspace, name="Findings").secret
     client = Client(headers={"Authorization": f"Bearer {secret}"})
 
     def ask(method, path, body=None):

@@ -224,9 +224,9 @@ def test_late_and_failed_say_why(editor, newsroom, feed):
     }
     html = answer.content.decode()
     assert "1 would publish now" in html
-    assert (
-        html.count(f'href="{at(newsroom, "failures")}?kind=publications" aria-label="View problem of ') == 1
-    )
+    # In the note above the calendar, and next to the post.
+    link = f'href="{at(newsroom, "failures")}?kind=publications">View problems</a>'
+    assert (html.count(link), html.count(f'class="button small" {link}')) == (2, 1)
     assert "1 post failed or has an unknown outcome." in html
     # Home counts it, so it is counted here too.
     Publication.everywhere.filter(pk=failed.pk).update(status="unknown")

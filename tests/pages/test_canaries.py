@@ -53,7 +53,7 @@ def canaries(newsroom, alice, bob, vera, django_capture_on_commit_callbacks, cap
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
     alice.mark_email_verified()
-    key = tokens.mint(newsroom, name="Canary", created_by=alice).secret
+    key = tokens.issue(newsroom, name="Canary", created_by=alice).secret
     given = collect.SourceSettings(
         type="webhook",
         name="Bridge",

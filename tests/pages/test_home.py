@@ -154,7 +154,7 @@ def test_ids_rise_with_time():
 
 
 def test_counts_stop_somewhere(busy, open_home, monkeypatch):
-    monkeypatch.setattr(overview, "COUNTED_MOST", 3)
+    monkeypatch.setattr(overview, "MAX_COUNTED_ROWS", 3)
     assert open_home().context["seen"].entered.text == "3+"
 
 

@@ -386,7 +386,7 @@ def test_the_list_says_what_each_key_is_and_hides_the_ended(owner, at, newsroom,
     ApiToken.everywhere.filter(pk=over.pk).update(expires_at=now - timedelta(days=1))
     gone = TokenFactory(workspace=newsroom, name="Gone")
     tokens.revoke(gone, alice)
-    tokens.note_use(later, address="203.0.113.9", now=now)
+    tokens.record_use(later, address="203.0.113.9", now=now)
 
     page = owner.get(at("keys"))
     assert [(key.token.name, key.state, key.preset) for key in page.context["keys"]] == [
@@ -489,7 +489,7 @@ def test_a_part_whose_session_ended_opens_its_page_anew(at, token):
 
 
 def test_a_record_that_cannot_be_read_is_said(owner, at, token, monkeypatch):
-    monkeypatch.setattr("accounts.access.recent_requests.recent_requests_of", lambda token_id: None)
+    monkeypatch.setattr("accounts.access.recent_requests.read_recent_requests", lambda token_id: None)
     assert "Requests are unavailable" in owner.get(at("key", token)).content.decode()
 
 

@@ -92,7 +92,10 @@ def test_the_oldest_of_each_is_named_with_its_reason(busy, open_page):
     }
     item = {one.title: one for one in GeneratedItem.everywhere.filter(workspace=busy, test=False)}
     assert seen["failed"].oldest.why == "The model gave no words."
-    assert (seen["late"].oldest.span, seen["late"].oldest.about) == ("1\xa0day", "Test channel")
+    assert (seen["late"].oldest.age_text, seen["late"].oldest.outlet_or_output) == (
+        "1\xa0day",
+        "Test channel",
+    )
     assert (
         seen["late"].oldest.why == "Starting soon. If this persists, contact the people who run this service."
     )
@@ -162,7 +165,7 @@ def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
 
 
 def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
-    monkeypatch.setattr(counts, "COUNTED_MOST", 3)
+    monkeypatch.setattr(counts, "MAX_COUNTED_ROWS", 3)
     monkeypatch.setattr(content_stages, "MAX_ROWS_READ", 4)
     answer = open_page()
     assert stages(answer)["entered"].count.text == "3+"

@@ -11,7 +11,7 @@ from django.urls import reverse
 from accounts import workspaces
 from accounts.models import Workspace
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.publish import workspace_hold
@@ -141,7 +141,7 @@ def test_a_hold_of_the_workspace_is_said_too(editor, item, newsroom, stage):
 
 def test_a_free_slot_of_the_calendar_says_that_it_waits(editor, revoked, stage):
     moment = (utc_now() + timedelta(days=1)).replace(minute=0, second=0, microsecond=0)
-    query = urlencode({"outlet": encode("out", stage.pk), "at": as_z(moment)})
+    query = urlencode({"outlet": encode("out", stage.pk), "at": format_utc(moment)})
     given = {"item": encode("gen", revoked.pk), "version": revoked.version}
     lines = told(editor.post(f"{at(revoked, 'calendar_slot')}?{query}", given, follow=True))
     assert lines[0] == REVOKED.format(outlet=stage.name)

@@ -75,7 +75,7 @@ def test_an_id_leads_to_its_page(newsroom, alice, vera, ask):
     workspaces.whitelist(other, "operator@example.test")
     assert "Go to" not in ask(alice, encode("src", add_zeppelins(other, "Rome")[1].pk))
     # A key's page is its owner's.
-    key = encode("tok", tokens.mint(newsroom, name="Integration", actor="test").token.pk)
+    key = encode("tok", tokens.issue(newsroom, name="Integration", actor="test").token.pk)
     assert ("Go to" in ask(alice, key), "Go to" in ask(vera, key)) == (True, False)
 
 

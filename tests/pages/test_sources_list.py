@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode, lowest_id_at
 from pipeline.models import GeneratedItem, Source
 from pipeline.pages.sources import listing
@@ -65,7 +65,7 @@ def test_a_row_says_how_much_came_in_a_week(editor, newsroom):
 def test_the_last_run_is_the_last_poll_well_or_not(editor, newsroom):
     now = utc_now().replace(microsecond=0)
     well, failed = now - timedelta(hours=5), now - timedelta(hours=1)
-    error = {"code": "http_500", "message": "It answered 500.", "at": as_z(failed)}
+    error = {"code": "http_500", "message": "It answered 500.", "at": format_utc(failed)}
     SourceFactory(workspace=newsroom, name="A", last_polled_at=well)
     SourceFactory(workspace=newsroom, name="B", last_polled_at=well, last_error=error, status="failing")
     SourceFactory(workspace=newsroom, name="C", last_error=error)

@@ -205,7 +205,7 @@ def test_a_lock_outlasts_whatever_a_stranger_sends(person, rf):
 
 
 def test_where_the_memory_is_full_what_has_ended_goes_first_and_a_lock_last(monkeypatch):
-    monkeypatch.setattr(counter_caches, "ENTRIES_IN_MEMORY", 30)
+    monkeypatch.setattr(counter_caches, "MAX_ENTRIES_IN_MEMORY", 30)
     memory = counter_caches.MemoryCounterCache("full", {})
     memory.set("ended", [1.0] * 9, 1)
     memory.set("lock", [1.0] * 5, 300)

@@ -11,7 +11,7 @@ from config.core import task_runner, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks import recovery
 from webhooks.models import Delivery, Recovery
-from webhooks.pages.forms import RecoverForm
+from webhooks.pages.forms import ResendForm
 
 pytestmark = pytest.mark.django_db
 
@@ -161,6 +161,6 @@ def test_a_time_with_a_zone_of_its_own_is_refused(owner, newsroom, endpoint, zon
     ],
 )
 def test_what_the_clocks_show_twice_or_never_is_the_earlier(shown, moment):
-    form = RecoverForm({"since": shown, "what": "missed"}, zone="Europe/Berlin")
+    form = ResendForm({"since": shown, "what": "missed"}, zone="Europe/Berlin")
     assert form.is_valid()
     assert form.moment().astimezone(UTC).isoformat() == moment

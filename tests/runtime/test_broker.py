@@ -49,13 +49,13 @@ def test_a_burst_of_wakes_is_one_message(broker, sent):
     for _ in range(50):
         broker.wake()
     assert len(sent) == 1
-    broker.woken()
+    broker.rearm_wake()
     broker.wake()
     assert len(sent) == 2
 
 
 def test_wakes_don_t_pile_up_where_nobody_takes_them(broker, sent):
-    broker._redis.lpush("dispatch", *["message"] * celery.WAKES_WAITING_MOST)
+    broker._redis.lpush("dispatch", *["message"] * celery.MAX_WAITING_WAKES)
     broker.wake()
     assert sent == []
 
@@ -65,7 +65,7 @@ def test_a_wake_in_process_is_one_message_too(sent):
     for _ in range(50):
         broker.wake()
     assert len(sent) == 1
-    broker.woken()
+    broker.rearm_wake()
     broker.wake()
     assert len(sent) == 2
 
@@ -80,8 +80,8 @@ def test_a_broker_that_is_away_is_asked_once_a_second_and_told_once(sent, monkey
     assert (len(asked), sent) == (1, [])
     broker._retry_at = 0.0
     broker.wake()
-    broker.woken()
-    assert broker.waiting(["publish"]) == {}
+    broker.rearm_wake()
+    assert broker.count_waiting(["publish"]) == {}
     assert sum("broker_away" in str(record.msg) for record in caplog.records) == 1
 
 

@@ -34,13 +34,13 @@ class Messages:
             raise ConnectionError("The broker is away.")
         self.sent.append((job.name, lease.subject, lease.token, lease.holder))
 
-    def waiting(self, queues):
+    def count_waiting(self, queues):
         return dict.fromkeys(queues, self.long)
 
     def wake(self):
         self.wakes += 1
 
-    def woken(self):
+    def rearm_wake(self):
         pass
 
 
@@ -62,7 +62,7 @@ def broker(settings, monkeypatch):
     settings.JOB_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
     messages = Messages()
-    dispatcher.wake_with(messages.wake)
+    dispatcher.set_waker(messages.wake)
     work_leases.start_worker()
     work_leases.note_worker("one", {"tests": 4})
     yield messages
@@ -198,7 +198,7 @@ def test_what_can_wait_is_left_while_more_is_promised_than_there_are_slots(
     assert {name for name, *_ in round_of(broker)} == {JOB}
     assert dispatcher.run_round(broker) == (0, True)
     began = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: began + dispatcher.PUT_OFF_MOST_SECONDS)
+    monkeypatch.setattr(time, "monotonic", lambda: began + dispatcher.MAX_PUT_OFF_SECONDS)
     assert [subject for _, subject, _, _ in round_of(broker)] == [late.pk]
 
 
@@ -223,16 +223,16 @@ def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     jobs._jobs[JOB] = replace(jobs._jobs[JOB], where={"type": "rss"})
     (row,) = waiting(workspace)
     jobs.register(job)
-    assert {one.name for one in dispatcher.due_jobs()} == {JOB}
+    assert {one.name for one in dispatcher.find_due_jobs()} == {JOB}
     # Its first task gives it on to the other queue, where no worker is yet.
     work.then = lambda row: row.sleep_until(work_queue.database_now(), type="hacker_news", attempts=0)
     assert work_all(round_of(broker)) == [True]
-    assert {one.name for one in dispatcher.due_jobs()} == {job.name}
+    assert {one.name for one in dispatcher.find_due_jobs()} == {job.name}
     assert round_of(broker) == []
     work_leases.note_worker("one", {"tests": 4, "films": 1})
     messages = round_of(broker)
     assert messages == [(job.name, row.pk, 2, None)]
-    assert work_leases.current_load(work_queue.database_now()).queues == {"films": 1}
+    assert work_leases.read_load(work_queue.database_now()).queues == {"films": 1}
     assert work_all(messages) == [True]
     assert (work.done, films.done) == ([row.pk], [row.pk])
 
@@ -245,7 +245,7 @@ def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace)
     work_leases.begin(row.pk, 1, now=now)
     work_leases.add("films.make", "films", [work_leases.QueuedTask(row.pk, 2)], now=now)
     work_leases.end(row.pk, 1)
-    held = work_leases.current_load(now)
+    held = work_leases.read_load(now)
     assert (held.queues, held.jobs) == ({"films": 1}, {"films.make": 1})
 
 
@@ -273,8 +273,8 @@ def test_what_a_dead_worker_runs_takes_no_slot_of_the_living(work, broker, works
         work_leases.begin(subject, token, now=work_queue.database_now())
         assert work_queue.begin(jobs.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
     now = work_queue.database_now()
-    assert work_leases.current_load(now).queues == {"tests": 2}
-    assert work_leases.current_load(now + work_leases.ALIVE).queues == {}
+    assert work_leases.read_load(now).queues == {"tests": 2}
+    assert work_leases.read_load(now + work_leases.ALIVE).queues == {}
 
 
 def test_nothing_is_queued_where_no_worker_takes_the_queue(work, broker, workspace):
@@ -528,7 +528,7 @@ def test_a_batch_whose_worker_died_is_queued_again(broker, monkeypatch):
 
 
 def names_of_due_jobs():
-    return {job.name for job in dispatcher.due_jobs()}
+    return {job.name for job in dispatcher.find_due_jobs()}
 
 
 ALWAYS = {
@@ -565,7 +565,7 @@ def test_every_statement_of_a_look_reads_an_index():
 
     with connection.cursor() as cursor:
         with connection.execute_wrapper(note):
-            dispatcher.due_jobs()
+            dispatcher.find_due_jobs()
         ((probe, moments),) = [one for one in asked if "UNION ALL" in one[0]]
         assert probe.count("wake_at <=") == sum(
             not isinstance(job, jobs.BatchJob) for job in jobs.jobs().values()

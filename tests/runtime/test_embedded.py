@@ -45,7 +45,7 @@ def work(settings, monkeypatch):
         pytest.skip("Redis's queue may hold messages of other tests; tests/faults covers it")
     settings.JOB_MODULES = []
     monkeypatch.setattr(jobs, "_jobs", {})
-    dispatcher.wake_with(celery.broker.wake)
+    dispatcher.set_waker(celery.broker.wake)
     counted = Work()
     job = jobs.BatchJob(name="housekeeping.tests", work=counted, waits="SELECT 1 AS found")
     jobs.register(job)

@@ -51,13 +51,13 @@ def overdue():
 def test_a_task_that_runs_on_without_its_lease_is_counted_once(row, at):
     watch, running = TaskWatch(), [RunningTask(JOB, row.pk, row.lease_token, seconds=90)]
     overdue()
-    watch.look(running)
+    watch.check(running)
     assert overdue() == 0
     row.sleep_until(work_queue.database_now() - timedelta(seconds=1))
     with capture_logs() as logged:
         for seconds, counted in ((0, 0), (29, 0), (31, 1), (60, 0)):
             at(seconds)
-            watch.look(running)
+            watch.check(running)
             assert overdue() == counted
     assert [one["row"] for one in logged if one["event"] == "task_overdue"] == [str(row.pk)]
 
@@ -70,7 +70,7 @@ def test_a_task_with_its_lease_is_not_overdue(row, at, kept):
     overdue()
     for seconds in (0, 20, 40):
         at(seconds)
-        watch.look(running)
+        watch.check(running)
         if kept == "renewed":
             row.renew_lease(timedelta(minutes=1))
     assert overdue() == 0
@@ -83,8 +83,8 @@ def test_the_slot_of_a_process_that_was_killed_is_free_again(row, age, is_known,
     """What has just begun may not be known yet."""
     Lease.everywhere.update(began_at=work_queue.database_now() - timedelta(seconds=age))
     running = [RunningTask(JOB, row.pk, row.lease_token, seconds=age)] if is_known else []
-    TaskWatch().look(running)
-    assert work_leases.current_load(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
+    TaskWatch().check(running)
+    assert work_leases.read_load(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
 
 
 def test_what_runs_is_what_celery_says(row, monkeypatch):

@@ -140,7 +140,7 @@ class Instance:
         if world.happens(0.03):
             world.after(chance.uniform(0, 90), arrive)
 
-    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+    def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
         return {queue: len(self.queues[queue]) for queue in queues}
 
     def wake(self) -> None:
@@ -152,7 +152,7 @@ class Instance:
         else:
             self.world.after(self.world.chance.uniform(0.001, 0.01), self.run_dispatcher)
 
-    def woken(self) -> None:
+    def rearm_wake(self) -> None:
         self.woken_until = self.world.now
 
     def flush(self) -> None:
@@ -377,7 +377,7 @@ class Instance:
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
                 platform.as_real_ones(),
                 mock.patch.object(deliver, "_client", self._client),
-                mock.patch.object(validation, "refuse_forbidden_address"),
+                mock.patch.object(validation, "connect_and_validate_address"),
             ):
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.

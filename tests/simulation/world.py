@@ -36,6 +36,10 @@ START: Final = datetime(2027, 3, 12, 7, 0, tzinfo=UTC)
 """A month ends in every history that lasts three weeks."""
 CALM: Final = 4
 """Each fourth history is without faults: in it nothing may be late, or come twice."""
+SKEW: Final = timedelta(seconds=11)
+"""Two processes' clocks differ by ten seconds at most."""
+ON_TIME: Final = timedelta(seconds=3)
+"""What nothing hinders is done so soon after it is due."""
 PACKAGES: Final = ("accounts", "analytics", "config", "pipeline", "webhooks")
 COMPILERS: Final = (
     (prepared_queries, "_compile_query"),
@@ -113,6 +117,11 @@ class World:
         self.error: Exception | None = None
 
     # --- What happened -------------------------------------------------------------------------------------------
+
+    @property
+    def is_calm(self) -> bool:
+        """No process dies, no message is lost, no clock is wrong: what a receiver or a platform answers is no fault of ours."""
+        return not self.seed % CALM
 
     def note(self, text: str) -> None:
         line = f"{self.now:%m-%d %H:%M:%S.%f} {self.task.process.name if self.task else '-'}: {text}"
@@ -266,7 +275,7 @@ class World:
             self.task is not None
             and not connection.in_atomic_block
             and self.has_faults
-            and not dispatcher.one_at_a_time.locked()
+            and not dispatcher.claim_lock.locked()
             and not sql.startswith(("BEGIN", "SAVEPOINT"))
             and self.chance.random() < GIVES_WAY
         ):

@@ -119,7 +119,7 @@ class Workers:
     def send(self, job: jobs.Job, lease: work_leases.QueuedTask) -> None:
         self.pool.submit(task_runner.run, job.name, lease.subject, lease.token, lease.holder)
 
-    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+    def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
         return dict.fromkeys(queues, 0)
 
     def wake(self) -> None:
@@ -132,7 +132,7 @@ class Workers:
         finally:
             work_queue.release_connections()
 
-    def woken(self) -> None:
+    def rearm_wake(self) -> None:
         pass
 
 
@@ -158,7 +158,7 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
         monkeypatch.setattr(jobs, "_jobs", delivering)
         work_leases.start_worker()
         work_leases.note_worker("test", settings.QUEUE_SLOTS)
-        dispatcher.wake_with(workers.wake)
+        dispatcher.set_waker(workers.wake)
         ticker.start()
 
     yield start

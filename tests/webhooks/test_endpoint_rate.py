@@ -118,7 +118,7 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     make_delivery(sibling)
     now = work_queue.database_now()
     tasks = dispatcher._claim_holders(
-        replace(HEALTHY, pace=RATE), 1, work_leases.current_load(now), now, per_workspace=9
+        replace(HEALTHY, pace=RATE), 1, work_leases.read_load(now), now, per_workspace=9
     )
     assert [task.holder for task in tasks] == [sibling.pk]
     assert flooded.pk != sibling.pk

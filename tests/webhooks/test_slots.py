@@ -30,7 +30,7 @@ def queue(
         work_leases.lock()
         now = work_queue.database_now()
         found = dispatcher._claim_holders(
-            job, room, work_leases.current_load(now), now, per_workspace=per_workspace
+            job, room, work_leases.read_load(now), now, per_workspace=per_workspace
         )
         if found:
             work_leases.add(job.name, job.queue, found, now=now)
@@ -72,8 +72,7 @@ def test_a_message_that_was_lost_frees_its_lane():
     assert len(queue()) == 4
     later = timezone.now() + 2 * work_leases.QUEUED
     assert (
-        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.current_load(later), later, per_workspace=9))
-        == 4
+        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.read_load(later), later, per_workspace=9)) == 4
     )
 
 
@@ -90,8 +89,7 @@ def test_what_a_dead_worker_had_counts_no_more():
     assert queue() == []
     later = now + work_leases.ALIVE
     assert (
-        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.current_load(later), later, per_workspace=9))
-        == 4
+        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.read_load(later), later, per_workspace=9)) == 4
     )
 
 
@@ -185,7 +183,7 @@ def test_lanes_are_exact_however_many_dispatchers_there_are():
         start.wait()
         for _ in range(6):
             # On SQLite there is one process, in which the dispatcher's own lock counts.
-            with dispatcher.one_at_a_time:
+            with dispatcher.claim_lock:
                 got = queue(room=2)
             with lock:
                 tasks.extend(got)

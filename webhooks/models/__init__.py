@@ -1,4 +1,4 @@
-"""Models of endpoints, deliveries, their attempts, and recoveries."""
+"""Collects the models of endpoints, deliveries, their attempts, and recoveries."""
 
 from webhooks.models.delivery import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.models.endpoint import EVERY_EVENT, Endpoint, EndpointPace, EndpointStatus

@@ -24,19 +24,19 @@ class DeliveryQuerySet(models.QuerySet[Any]):
     """Filters of deliveries that pages, metrics and doctor share."""
 
     def pending(self) -> Self:
-        """Deliveries being sent or retried."""
+        """Return the deliveries that are being sent or retried."""
         return self.filter(status=DeliveryStatus.PENDING)
 
     def held(self) -> Self:
-        """Deliveries that wait until their endpoint is switched on."""
+        """Return the deliveries that wait until their endpoint is switched on."""
         return self.filter(status=DeliveryStatus.HELD)
 
     def open(self) -> Self:
-        """Deliveries that haven't ended."""
+        """Return the deliveries that haven't ended."""
         return self.filter(status__in=[DeliveryStatus.HELD, DeliveryStatus.PENDING])
 
     def failed(self) -> Self:
-        """Deliveries that failed finally; only a person can send them again."""
+        """Return the deliveries that failed finally; only a person can send them again."""
         return self.filter(status=DeliveryStatus.FAILED)
 
 
@@ -56,13 +56,13 @@ class Delivery(WorkspaceRow, DueModel):
     event = models.ForeignKey("pipeline.Event", on_delete=models.CASCADE, related_name="deliveries")
     status = models.CharField(max_length=10, choices=DeliveryStatus, default=DeliveryStatus.PENDING)
     attempt_count = models.PositiveIntegerField(default=0)
-    """Over all schedules; the number of the last `DeliveryAttempt`."""
+    """The attempts over all schedules, which is the number of the last `DeliveryAttempt`."""
     last_status = models.PositiveSmallIntegerField(null=True)
-    """The HTTP status of the last attempt; None before the first, or without an answer."""
+    """The HTTP status of the last attempt, or `None` before the first or without an answer."""
     last_error = models.CharField(max_length=300, blank=True)
     """Why the last attempt failed, or why none is made; empty after a success."""
     request_id = models.CharField(max_length=64, blank=True)
-    """Of the request to this service that led to the event."""
+    """The id of the request to this service that led to the event."""
     created_at = models.DateTimeField(default=utc_now)
     delivered_at = models.DateTimeField(null=True)
 
@@ -99,14 +99,14 @@ class DeliveryAttempt(WorkspaceRow):
     """The address it was sent to; the endpoint's may have been changed since."""
     request_headers = models.JSONField(default=dict)
     status_code = models.PositiveSmallIntegerField(null=True)
-    """None without an answer."""
+    """The HTTP status, or `None` without an answer."""
     response_headers = models.JSONField(default=dict)
     response_body = models.TextField(blank=True)
     """At most the first 4 KiB."""
     error = models.CharField(max_length=300, blank=True)
     """Why it failed; empty for a success."""
     next_attempt_at = models.DateTimeField(null=True)
-    """When the next attempt was planned; None if none was."""
+    """When the next attempt was planned, or `None` if none was."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "delivery_attempt"

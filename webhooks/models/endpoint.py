@@ -14,9 +14,9 @@ from config.core.encrypted_fields import SealedTextField
 from webhooks.limits import WEBHOOK_RATE
 
 EVERY_EVENT: Final = "*"
-"""As the only entry of an endpoint's `events`: every type, including those added later."""
-ADDRESS_SHOWN: Final = 80
-"""Most characters of an endpoint's address in a sentence or a list."""
+"""Stands for every type, including those added later, as the only entry of an endpoint's `events`."""
+MAX_ADDRESS_CHARACTERS: Final = 80
+"""The most characters of an endpoint's address in a sentence or a list."""
 
 
 class EndpointStatus(models.TextChoices):
@@ -27,7 +27,7 @@ class EndpointStatus(models.TextChoices):
 
 class Endpoint(WorkspaceRow):
     test = models.BooleanField(default=False)
-    """True: gets only the events of what test tokens make."""
+    """`True` if it gets only the events of what test tokens make, else only the others."""
     url = models.CharField(max_length=2048)
     description = models.CharField(max_length=200, blank=True)
     events = models.JSONField(default=list)
@@ -38,7 +38,7 @@ class Endpoint(WorkspaceRow):
     previous_secret_until = models.DateTimeField(null=True)
     # A database default, because a process of the previous release doesn't know the column.
     rate = models.PositiveSmallIntegerField(default=WEBHOOK_RATE, db_default=WEBHOOK_RATE)
-    """Most attempts that begin within a second."""
+    """The most attempts that begin within a second."""
     status = models.CharField(max_length=10, choices=EndpointStatus, default=EndpointStatus.ACTIVE)
     is_on = models.BooleanField(default=True)
     failures = models.PositiveIntegerField(default=0)
@@ -62,15 +62,19 @@ class Endpoint(WorkspaceRow):
 
     @property
     def address(self) -> str:
-        """Return host and path, which tell a host's endpoints apart; a query may hold secrets."""
+        """The host and path, shortened; the query is left out, because it may hold secrets."""
         parts = urlsplit(self.url)
         host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
         address = f"{host}{parts.path.rstrip('/')}"
-        return address if len(address) <= ADDRESS_SHOWN else f"{address[: ADDRESS_SHOWN - 1]}\u2026"
+        return (
+            address
+            if len(address) <= MAX_ADDRESS_CHARACTERS
+            else f"{address[: MAX_ADDRESS_CHARACTERS - 1]}\u2026"
+        )
 
 
 class EndpointPace(WorkspaceRow):
-    """The attempts of the last second; not in the endpoint's row, which each recorded attempt locks."""
+    """The attempts of the last second, apart from the endpoint's row, which each recorded attempt locks."""
 
     endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE, related_name="pace")
     recent = models.JSONField(default=list)

@@ -19,21 +19,21 @@ class RecoveryStatus(models.TextChoices):
 
 
 class Recovery(WorkspaceRow, DueModel):
-    """A request to send again what an endpoint missed; one due row, worked in portions."""
+    """A request to send again what an endpoint missed; a due row whose deliveries are queued in portions."""
 
     endpoint = models.ForeignKey("webhooks.Endpoint", on_delete=models.CASCADE, related_name="recoveries")
     since = models.DateTimeField()
     is_everything = models.BooleanField(default=False)
-    """True: also what was delivered."""
+    """`True` if deliveries that arrived are sent again too."""
     status = models.CharField(max_length=10, choices=RecoveryStatus, default=RecoveryStatus.RUNNING)
     cursor = models.UUIDField()
     """Deliveries with ids up to this one were handled; ids rise with time."""
     until = models.UUIDField()
     """Deliveries with greater ids came after the request and aren't part of it."""
     total = models.PositiveIntegerField(null=True)
-    """How many deliveries there were at the start; None until they are counted."""
+    """The number of deliveries at the start, or `None` until they are counted."""
     sent = models.PositiveIntegerField(default=0)
-    """How many have been queued."""
+    """The number of deliveries that have been queued."""
     asked_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Views of an endpoint's log, a delivery with its attempts, and sending one again."""
+"""Serves an endpoint's log and a delivery with its attempts, and resends a delivery."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from webhooks import endpoints, limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
-from webhooks.pages.parts import answered_gone, find_endpoint, next_tries
+from webhooks.pages.parts import find_endpoint, has_answered_gone, read_next_tries
 from webhooks.pages.recovery import progress_fragment
 from webhooks.results import is_open
 
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
     from webhooks.models import Endpoint
 
-_ATTEMPTS_SHOWN: Final = 30
+_MAX_ATTEMPTS_SHOWN: Final = 30
 _SLOW_POLL_SECONDS: Final = 5
 _FAST_POLL_SECONDS: Final = 1
-_SHOWN_ANSWER_LINES: Final = 6
+_MAX_ANSWER_LINES: Final = 6
+"""Lines of an answer that a test event's outcome shows."""
 _MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)
 """How far a process's clock, which makes ids, may differ from the database's."""
 
@@ -53,8 +54,11 @@ class DeliveryRow:
     delivery: Delivery
     outcome: labels.DeliveryOutcome
     when: SafeString
+    """When it was created, in HTML."""
     took: str
+    """The duration of the last attempt, or empty before the first."""
     next_try: SafeString | str
+    """When it is tried again, in HTML, or empty if no time is set."""
 
     @property
     def result(self) -> str:
@@ -85,8 +89,8 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": state,
-        "is_gone": state == "disabled" and answered_gone(place, endpoint),
-        "next_try": next_tries(place, [whe]).get(whe),
+        "is_gone": state == "disabled" and has_answered_gone(place, endpoint),
+        "next_try": read_next_tries(place, [whe]).get(whe),
         "filter": form,
         "log": log_fragment,
         "progress": progress,
@@ -99,24 +103,24 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 def _log_context(
     request: HttpRequest, place: Place, endpoint: Endpoint, form: LogFilter, before: str
 ) -> dict[str, Any]:
-    """Return the log's template context: a page of rows, and the queries of the next and the newest page."""
+    """Return the log's template context; an invalid filter shows no rows. Raises `Http404` for a bad `before`."""
     now = utc_now()
     rows: list[Delivery] = []
     if form.is_valid():
         rows = list(
             _filtered_deliveries(place, endpoint, form, before, now)[: core_limits.PAGE_ROWS_DEFAULT + 1]
         )
-    shown = rows[: core_limits.PAGE_ROWS_DEFAULT]
+    page_rows = rows[: core_limits.PAGE_ROWS_DEFAULT]
     query = request.GET.copy()
     for name in ("seen", "before"):
         query.pop(name, None)
     newest_query = query.urlencode()
-    if len(rows) > len(shown):
-        query["before"] = encode("dlv", shown[-1].pk)
+    if len(rows) > len(page_rows):
+        query["before"] = encode("dlv", page_rows[-1].pk)
     return {
         "endpoint": endpoint,
-        "rows": [_to_row(delivery, now, place.workspace.timezone) for delivery in shown],
-        "older": query.urlencode() if len(rows) > len(shown) else "",
+        "rows": [_to_row(delivery, now, place.workspace.timezone) for delivery in page_rows],
+        "older": query.urlencode() if len(rows) > len(page_rows) else "",
         "newest": newest_query,
         "before": before,
         "is_filtered": any(form.data.get(name) for name in form.fields),
@@ -128,20 +132,22 @@ def _log_context(
 def _filtered_deliveries(
     place: Place, endpoint: Endpoint, form: LogFilter, before: str, now: datetime
 ) -> QuerySet[Delivery]:
-    """Return the filtered deliveries, newest first, after `before`.
+    """Return the filtered deliveries that are older than the one with the id `before`, newest first.
 
-    They are read by the index of the endpoint's log, so a page costs the same however deep.
+    They are read by the index of the endpoint's log, so each page costs the same. Raises `Http404` if `before` is
+    neither empty nor the id of a delivery.
     """
     deliveries: QuerySet[Delivery] = Delivery.objects.of(place.workspace).filter(endpoint=endpoint)
     if form.cleaned_data["outcome"]:
         deliveries = deliveries.filter(status=form.cleaned_data["outcome"])
     if form.cleaned_data["event"]:
         deliveries = deliveries.filter(event__type=form.cleaned_data["event"])
-    span = form.span()
-    if span is not None:
-        # Ids rise with time too, so this lets the index scan stop where the span begins.
+    max_age = form.max_age()
+    if max_age is not None:
+        # Ids rise with time too, so the index scan can stop at the lowest id of this time.
+        since = now - max_age
         deliveries = deliveries.filter(
-            created_at__gte=now - span, pk__gte=lowest_id_at(now - span - _MAX_CLOCK_DIFFERENCE)
+            created_at__gte=since, pk__gte=lowest_id_at(since - _MAX_CLOCK_DIFFERENCE)
         )
     if before:
         before_id = decode("dlv", before)
@@ -162,22 +168,18 @@ def _filtered_deliveries(
 
 def _to_row(delivery: Delivery, now: datetime, zone: str) -> DeliveryRow:
     outcome = labels.outcome_of(delivery, now=now)
-    is_waiting = (
-        delivery.status == DeliveryStatus.PENDING
-        and not outcome.is_under_way
-        and delivery.wake_at is not None
-    )
+    is_waiting = delivery.status == DeliveryStatus.PENDING and not outcome.is_under_way
     return DeliveryRow(
         delivery,
         outcome,
         labels.format_exact_time(delivery.created_at, zone),
         labels.format_duration(getattr(delivery, "last_took", None)),
-        labels.format_exact_time(delivery.wake_at, zone) if is_waiting and delivery.wake_at else "",
+        _format_time_or_empty(delivery.wake_at if is_waiting else None, zone),
     )
 
 
 def _poll_seconds(outcome: labels.DeliveryOutcome) -> int:
-    """Return the polling interval; 0 for none."""
+    """Return the polling interval in seconds, or 0 if nothing will change soon."""
     if not outcome.is_live:
         return 0
     return _SLOW_POLL_SECONDS if outcome.is_stuck else _FAST_POLL_SECONDS
@@ -189,7 +191,12 @@ def _find_delivery(place: Place, endpoint: Endpoint, dlv: UUID) -> Delivery:
     return row
 
 
+def _format_time_or_empty(moment: datetime | None, zone: str) -> str:
+    return "" if moment is None else labels.format_exact_time(moment, zone)
+
+
 def _attempt_rows(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
+    """Return the newest attempts for the template, up to `_MAX_ATTEMPTS_SHOWN`."""
     attempts = DeliveryAttempt.objects.of(place.workspace).filter(delivery=delivery).order_by("-number")
     zone = place.workspace.timezone
     return [
@@ -199,13 +206,11 @@ def _attempt_rows(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
             "status_line": labels.status_line(attempt.status_code),
             "when": labels.format_exact_time(attempt.started_at, zone),
             "took": labels.format_duration(attempt.duration_ms),
-            "next": labels.format_exact_time(attempt.next_attempt_at, zone)
-            if attempt.next_attempt_at
-            else "",
+            "next": _format_time_or_empty(attempt.next_attempt_at, zone),
             # A receiver may repeat what it was sent, including secrets.
             "answer": logs.redact(attempt.response_body),
         }
-        for attempt in attempts[:_ATTEMPTS_SHOWN]
+        for attempt in attempts[:_MAX_ATTEMPTS_SHOWN]
     ]
 
 
@@ -222,7 +227,7 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
         "row": row,
         "delivery": delivery,
         "attempts": _attempt_rows(place, delivery),
-        "most": _ATTEMPTS_SHOWN,
+        "most": _MAX_ATTEMPTS_SHOWN,
         "event_id": encode("evt", delivery.event_id),
         "body": None if body is None else bytes(body).decode(),
         "days": limits.EVENT_PAYLOADS_KEPT.days,
@@ -244,7 +249,7 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
 
 @workspace_page("manage", methods=("GET",))
 def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
-    """Render a test event's outcome for the page that polls it; other requests lead to the whole delivery."""
+    """Render a test event's outcome for the page that polls it, or redirect other requests to the delivery."""
     endpoint = find_endpoint(place, whe)
     fragment = outcome_fragment(request, place, endpoint, dlv)
     if isinstance(fragment, HttpResponse):
@@ -253,7 +258,7 @@ def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) ->
 
 
 def outcome_fragment(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
-    """Render a fragment with the outcome of a test event, which polls while it may change."""
+    """Render a test event's outcome, which polls while it may change. Raises `Http404` if there is none."""
     delivery = _find_delivery(place, endpoint, dlv)
     row = _to_row(delivery, utc_now(), place.workspace.timezone)
     attempt = next(iter(_attempt_rows(place, delivery)), None)
@@ -262,7 +267,7 @@ def outcome_fragment(request: HttpRequest, place: Place, endpoint: Endpoint, dlv
         "row": row,
         "delivery": delivery,
         "attempt": attempt,
-        "first_lines": "\n".join(attempt["answer"].splitlines()[:_SHOWN_ANSWER_LINES]) if attempt else "",
+        "first_lines": "\n".join(attempt["answer"].splitlines()[:_MAX_ANSWER_LINES]) if attempt else "",
     }
     return polling_fragment(
         request,

@@ -1,4 +1,4 @@
-"""Views to list, add, change, pause, test and delete endpoints, and to show or rotate their secret."""
+"""Serves the pages that list, add, change, pause, test and delete endpoints, and rotate their secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
 from webhooks.pages.delivery_log import outcome_fragment
 from webhooks.pages.forms import AddEndpointForm, EndpointForm, RotateEndpointSecretForm, initial_values
-from webhooks.pages.parts import answered_gone, find_endpoint, next_tries
+from webhooks.pages.parts import find_endpoint, has_answered_gone, read_next_tries
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -35,7 +35,7 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
         Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
     )
     newest_first = list(rows_of_workspace.order_by("-id"))
-    tries = next_tries(place, [endpoint.pk for endpoint in newest_first])
+    tries = read_next_tries(place, [endpoint.pk for endpoint in newest_first])
     rows = [
         {
             "endpoint": endpoint,
@@ -80,7 +80,7 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     """Show a new secret once; with `?sent=` also the outcome of the test event."""
     endpoint = find_endpoint(place, whe)
     dlv = decode("dlv", request.GET.get("sent", ""))
-    # Before the secret is taken, because this may end in a 404.
+    # The outcome is read before the secret is taken, because it may end in a 404.
     outcome = None if dlv is None else outcome_fragment(request, place, endpoint, dlv)
     context = {
         "endpoint": endpoint,
@@ -124,7 +124,7 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 
 
 def _has_two_secrets(endpoint: Endpoint) -> bool:
-    """Return whether the old secret still signs beside the new one."""
+    """Return whether the old secret still signs together with the new one."""
     until = endpoint.previous_secret_until
     return until is not None and until > utc_now()
 
@@ -132,14 +132,14 @@ def _has_two_secrets(endpoint: Endpoint) -> bool:
 @workspace_page("manage")
 @fresh_log_in_required
 def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Rotate the secret, and show the new one."""
+    """Ask how long the old secret signs (GET), or rotate the secret and show the new one (POST)."""
     endpoint = find_endpoint(place, whe)
     form = kept_forms.form_for(request, RotateEndpointSecretForm)
     if request.method == "POST" and form.is_valid():
         if not kept_forms.is_first_sending(request):
             return redirect(place.url_of("webhook_secret", whe=whe))
         with report_errors(request, form):
-            secret = endpoints.rotate_secret(endpoint, form.span(), actor=place.user.email)
+            secret = endpoints.rotate_secret(endpoint, form.overlap_duration(), actor=place.user.email)
             shown_once.keep_secret(request, encode("whe", whe), secret)
             messages.success(request, _("Secret rotated."))
             return redirect(place.url_of("webhook_secret", whe=whe))
@@ -162,7 +162,7 @@ def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse
 
 @workspace_page("manage")
 def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Ask what to do with held events; without any, and from an undo, just switch on."""
+    """Ask what to do with held events (GET), or switch the endpoint on (POST), by default with held events."""
     endpoint = find_endpoint(place, whe)
     if request.method == "POST":
         sends_held = request.POST.get("held", "send") == "send"
@@ -176,13 +176,13 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
     context = {"endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
     return render(
-        request, "pages/webhooks/resume.html", {**context, "is_gone": answered_gone(place, endpoint)}
+        request, "pages/webhooks/resume.html", {**context, "is_gone": has_answered_gone(place, endpoint)}
     )
 
 
 @workspace_page("manage", methods=("POST",))
 def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Send a test event, and show its delivery."""
+    """Send a test event and show its delivery; a second sending of the form shows the log."""
     endpoint = find_endpoint(place, whe)
     if not kept_forms.is_first_sending(request):
         return redirect(place.url_of("webhook", whe=whe))

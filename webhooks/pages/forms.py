@@ -1,4 +1,4 @@
-"""Forms of the webhooks' pages."""
+"""Provides the forms of the webhooks' pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webhooks import limits
 from webhooks.endpoints import TEST_EVENT
 from webhooks.models import EVERY_EVENT, DeliveryStatus
 from webhooks.pages import labels
-from webhooks.validation import DESCRIPTION_CHARACTERS
+from webhooks.validation import MAX_DESCRIPTION_CHARACTERS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
     from webhooks.models import Endpoint
 
+# The posted values of `which`.
 _DEFAULT: Final = "usual"
 _ALL: Final = "all"
 _CHOSEN: Final = "chosen"
-_DEFAULT_EVENTS: Final = [name for name, is_usual in TYPES.items() if is_usual]
+_DEFAULT_EVENTS: Final = [name for name, is_default in TYPES.items() if is_default]
 
 
 def _event_choices() -> list[tuple[str, SafeString]]:
@@ -43,6 +44,8 @@ def _event_choices() -> list[tuple[str, SafeString]]:
 
 
 class EndpointForm(forms.Form):
+    """Changes an endpoint; `which` says if it gets the default, all or the chosen `events`."""
+
     url = forms.CharField(
         label=gettext_lazy("URL"),
         max_length=core_limits.URL_CHARACTERS,
@@ -57,7 +60,7 @@ class EndpointForm(forms.Form):
     )
     description = forms.CharField(
         label=gettext_lazy("Description"),
-        max_length=DESCRIPTION_CHARACTERS,
+        max_length=MAX_DESCRIPTION_CHARACTERS,
         required=False,
         help_text=gettext_lazy("For example “CRM” or “Slack bridge”"),
     )
@@ -78,7 +81,6 @@ class EndpointForm(forms.Form):
         label=gettext_lazy("Chosen events"),
         choices=_event_choices,
         required=False,
-        # Ticked when somebody begins to choose.
         initial=_DEFAULT_EVENTS,
         widget=forms.CheckboxSelectMultiple,
     )
@@ -101,14 +103,16 @@ class EndpointForm(forms.Form):
         return cleaned
 
     def chosen_events(self) -> list[str]:
-        """Return the types as an endpoint stores them."""
-        which = self.cleaned_data["which"]
-        if which == _DEFAULT:
+        """Return the types as an endpoint stores them: empty for the default events, `*` for all."""
+        choice = self.cleaned_data["which"]
+        if choice == _DEFAULT:
             return []
-        return [EVERY_EVENT] if which == _ALL else list(self.cleaned_data["events"])
+        return [EVERY_EVENT] if choice == _ALL else list(self.cleaned_data["events"])
 
 
 class AddEndpointForm(EndpointForm):
+    """Adds an endpoint, whose mode can't be changed later."""
+
     mode = forms.ChoiceField(
         label=gettext_lazy("Live or test items"),
         choices=(
@@ -123,12 +127,14 @@ class AddEndpointForm(EndpointForm):
 def initial_values(endpoint: Endpoint) -> dict[str, Any]:
     """Return the initial values of the endpoint's form."""
     is_all = EVERY_EVENT in endpoint.events
+    chosen_events = [] if is_all else list(endpoint.events)
     return {
         "url": endpoint.url,
         "description": endpoint.description,
         "rate": endpoint.rate,
-        "which": _ALL if is_all else _CHOSEN if endpoint.events else _DEFAULT,
-        "events": _DEFAULT_EVENTS if is_all or not endpoint.events else list(endpoint.events),
+        "which": _ALL if is_all else _CHOSEN if chosen_events else _DEFAULT,
+        # They are ticked when somebody begins to choose.
+        "events": chosen_events or _DEFAULT_EVENTS,
     }
 
 
@@ -142,6 +148,8 @@ _OVERLAPS: Final = {
 
 
 class RotateEndpointSecretForm(forms.Form):
+    """Rotates an endpoint's secret; `overlap` is how long the old one signs too."""
+
     overlap = forms.ChoiceField(
         label=gettext_lazy("Keep the old secret for"),
         choices=[(name, label) for name, (_span, label) in _OVERLAPS.items()],
@@ -149,12 +157,12 @@ class RotateEndpointSecretForm(forms.Form):
         help_text=gettext_lazy("Requests carry both signatures until then"),
     )
 
-    def span(self) -> timedelta:
+    def overlap_duration(self) -> timedelta:
         return _OVERLAPS[self.cleaned_data["overlap"]][0]
 
 
 class _WallClockField(forms.DateTimeField):
-    """A time on the workspace's clocks; one that names a time zone is refused."""
+    """A time on the workspace's clocks; a text that names a time zone is invalid."""
 
     def to_python(self, value: Any) -> datetime | None:
         wall_time = super().to_python(value)
@@ -171,8 +179,8 @@ def _has_timezone(value: str) -> bool:
     return parsed is not None and parsed.tzinfo is not None
 
 
-class RecoverForm(forms.Form):
-    """Asks what to send again; `since` is a time on the workspace's clocks."""
+class ResendForm(forms.Form):
+    """Resends what an endpoint missed, or all, since a time on the workspace's clocks."""
 
     since = _WallClockField(
         label=gettext_lazy("Since"),
@@ -192,7 +200,7 @@ class RecoverForm(forms.Form):
     )
 
     def __init__(self, *args: Any, zone: str, **kwargs: Any) -> None:
-        # In a dialog it is beside the log's filter, which has a field of the same name.
+        # In a dialog the form is on one page with the log's filter, which has a field `since` too.
         kwargs.setdefault("auto_id", "recover_%s")
         super().__init__(*args, **kwargs)
         self.zone = ZoneInfo(zone)
@@ -201,8 +209,8 @@ class RecoverForm(forms.Form):
     def moment(self) -> datetime:
         """Return `since` with its time zone.
 
-        If a change of the clocks makes the time exist twice or not at all, it is the earlier moment, so that
-        nothing is left out.
+        If a change of the clocks makes the time exist twice or not at all, the earlier moment is taken, which has
+        the greater offset from UTC, so that nothing is left out.
         """
         wall_time: datetime = self.cleaned_data["since"]
         candidates = [wall_time.replace(tzinfo=self.zone, fold=fold) for fold in (0, 1)]
@@ -223,6 +231,8 @@ _SINCE: Final = {
 
 
 class LogFilter(forms.Form):
+    """Filters an endpoint's log by outcome, type of event and age; an empty field doesn't filter."""
+
     outcome = forms.ChoiceField(
         label=gettext_lazy("Outcome"),
         required=False,
@@ -239,6 +249,7 @@ class LogFilter(forms.Form):
         choices=[("", gettext_lazy("Any time")), *((name, label) for name, (_span, label) in _SINCE.items())],
     )
 
-    def span(self) -> timedelta | None:
-        chosen = self.cleaned_data["since"]
-        return _SINCE[chosen][0] if chosen else None
+    def max_age(self) -> timedelta | None:
+        """Return the age of the oldest deliveries to show, or `None` for any age."""
+        choice = self.cleaned_data["since"]
+        return _SINCE[choice][0] if choice else None

@@ -44,31 +44,37 @@ EVENTS: Final[Mapping[str, Text]] = {
         "A publication is still waiting 15 minutes after its scheduled time. Sent once per scheduled time."
     ),
 }
+"""Each type of event with a sentence about it."""
 _SOON: Final = timedelta(seconds=30)
+"""A page polls a delivery that is retried within this time."""
 _STUCK_AFTER: Final = timedelta(seconds=30)
+"""How long a delivery may be due before its page says that no worker takes it."""
 
 
 @dataclass(frozen=True)
 class DeliveryOutcome:
+    """A delivery's status for people, with the badge's tone and icon."""
+
     tone: str
     icon: str
     label: str
     is_under_way: bool = False
+    """Whether it is being sent, is due, or waits for its first attempt."""
     is_live: bool = False
-    """Something will change within seconds, so the page polls."""
+    """Whether something will change within seconds, so that the page polls."""
     is_stuck: bool = False
-    """No worker has taken it for half a minute."""
+    """Whether no worker has taken it for `_STUCK_AFTER`."""
 
 
 def outcome_of(delivery: Delivery, *, now: datetime) -> DeliveryOutcome:
-    """Return how a delivery is doing, with the badge to show for it."""
+    """Return the delivery's outcome at `now`."""
     if delivery.status == DeliveryStatus.DELIVERED:
         return DeliveryOutcome("good", "circle-check", _("Delivered"))
     if delivery.status == DeliveryStatus.FAILED:
         return DeliveryOutcome("bad", "circle-alert", _("Failed"))
     if delivery.status == DeliveryStatus.HELD:
         return DeliveryOutcome("", "circle-pause", _("Held"))
-    # `attempts` counts the claim until the attempt is written.
+    # `attempts` is above 0 from the claim until the result is written.
     is_claimed = delivery.attempts > 0
     is_due = delivery.wake_at is not None and delivery.wake_at <= now
     if is_claimed or is_due or delivery.attempt_count == 0:
@@ -82,7 +88,10 @@ def outcome_of(delivery: Delivery, *, now: datetime) -> DeliveryOutcome:
 
 
 def state_of(endpoint: Endpoint) -> str:
-    """Return `paused`, `disabled`, `failing`, `active` or `new`, which the template translates."""
+    """Return the endpoint's state as a name that templates translate.
+
+    It is `paused` by a person, `disabled` by the service, `failing`, `active`, or `new` before the first success.
+    """
     if not endpoint.is_on:
         return "paused"
     if endpoint.status == EndpointStatus.DISABLED:
@@ -107,7 +116,7 @@ def events_of(endpoint: Endpoint) -> str:
 def types_of(endpoint: Endpoint) -> list[str]:
     """Return the types of events that the endpoint gets."""
     if not endpoint.events:
-        return [name for name, is_usual in TYPES.items() if is_usual]
+        return [name for name, is_default in TYPES.items() if is_default]
     return list(TYPES) if EVERY_EVENT in endpoint.events else list(endpoint.events)
 
 
@@ -116,7 +125,7 @@ def name_of(endpoint: Endpoint) -> str:
 
 
 def status_line(code: int | None) -> str:
-    """Return for example `404 Not Found`; empty if there was no answer."""
+    """Return the status with its name, such as `404 Not Found`, or an empty text without an answer."""
     if code is None:
         return ""
     try:
@@ -137,7 +146,7 @@ def format_exact_time(moment: datetime, zone: str) -> SafeString:
 
 
 def format_duration(milliseconds: int | None) -> str:
-    """Return milliseconds as text, empty for None."""
+    """Return the duration as text, or an empty text for `None`."""
     if milliseconds is None:
         return ""
     if milliseconds < 1000:

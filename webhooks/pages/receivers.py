@@ -1,4 +1,4 @@
-"""Shows example receivers filled in with an endpoint's values: whole programs, ready to run."""
+"""Serves example receivers, complete programs with an endpoint's values."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _DEFAULT_PORT: Final = 8080
 
 @dataclass(frozen=True)
 class Language:
+    """A language of the receivers: the program's file, the command that runs it, and the version it needs."""
+
     label: str
     file: str
     run: str
@@ -45,7 +47,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
 
 
 def render_receiver(endpoint: Endpoint, language: str) -> str:
-    """Return the program; it reads the secret from WEBHOOK_SECRET and the port from PORT."""
+    """Return the program, which reads the secret from `WEBHOOK_SECRET` and the port from `PORT`."""
     parts = urlsplit(endpoint.url)
     is_local = parts.hostname in _LOCAL_HOSTS and parts.port
     values = {
@@ -58,7 +60,7 @@ def render_receiver(endpoint: Endpoint, language: str) -> str:
 
 @workspace_page("manage", methods=("GET",))
 def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Show an example receiver in the chosen language."""
+    """Show an example receiver in the language `?language=`, or else in the first."""
     endpoint = find_endpoint(place, whe)
     language = request.GET.get("language", "")
     if language not in LANGUAGES:

@@ -1,4 +1,4 @@
-"""Views to send again what an endpoint missed: the form, its progress, and stopping it."""
+"""Serves the form that resends what an endpoint missed, the recovery's progress, and its stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from config.core.clock import utc_now
 from webhooks import limits, recovery
 from webhooks.models import RecoveryStatus
 from webhooks.pages import labels
-from webhooks.pages.forms import RecoverForm
+from webhooks.pages.forms import ResendForm
 from webhooks.pages.parts import find_endpoint
 
 if TYPE_CHECKING:
@@ -30,16 +30,18 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS: Final = 1
 _BEFORE_FIRST_FAILURE: Final = timedelta(minutes=1)
+"""How long before its first failure the suggested time is."""
 _SHOWN_AFTER_END: Final = timedelta(hours=1)
+"""How long the progress of an ended recovery is shown."""
 
 
 @workspace_page("manage")
 def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Ask since when to send again; while a recovery runs, show its progress and a button to stop it."""
+    """Ask since when to resend (GET), or start the recovery (POST); show a recovery that runs."""
     endpoint = find_endpoint(place, whe)
     running = _running_recovery(endpoint)
     form = kept_forms.form_for(
-        request, RecoverForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
+        request, ResendForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
         if not kept_forms.is_first_sending(request):
@@ -73,11 +75,11 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
 
 
 def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
-    """Return the progress of the newest recovery, which is shown until an hour after its end.
+    """Return the progress of the newest recovery, until `_SHOWN_AFTER_END` after its end.
 
-    Without one it returns an empty text for the page, and a 204 for a poll, which leaves what is shown.
+    Without a recovery it returns an empty text for the page, and a 204 for a poll, which changes nothing there.
     """
-    newest = recovery.newest_of(endpoint)
+    newest = recovery.find_newest(endpoint)
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTER_END:
         newest = None
     if newest is None:
@@ -94,13 +96,13 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
 
 
 def _running_recovery(endpoint: Endpoint) -> Recovery | None:
-    """Return the recovery that runs; None if there is none, or the newest has ended."""
-    newest = recovery.newest_of(endpoint)
+    """Return the recovery that runs, or `None` if the newest has ended or there is none."""
+    newest = recovery.find_newest(endpoint)
     return newest if newest is not None and newest.status == RecoveryStatus.RUNNING else None
 
 
 def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
-    """Suggest the time since which it has failed, or a day ago, or that of an earlier last success."""
+    """Suggest the time since which the endpoint has failed, or a day ago, or its last success if that is earlier."""
     since = utc_now() - timedelta(days=1)
     if endpoint.failing_since:
         # The event of the first failure happened before that failure.
@@ -109,4 +111,4 @@ def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
         # Switching it on has deleted when it began to fail; a success afterwards says nothing about the time
         # before.
         since = min(since, endpoint.last_success_at)
-    return {"since": RecoverForm.to_wall_time(place.workspace.timezone, since)}
+    return {"since": ResendForm.to_wall_time(place.workspace.timezone, since)}

@@ -1,4 +1,4 @@
-"""Routes of the webhooks' settings."""
+"""Lists the routes of the webhooks' settings."""
 
 from accounts.pages.page_routes import page_path, register_ids
 from webhooks.pages import delivery_log, endpoints, receivers, recovery

@@ -42,14 +42,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         del args
         try:
-            workspace, minted = _issue(**options)
+            workspace, issued = _issue(**options)
         except AppError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps({"workspace": workspace.public_id, "token": minted.secret}))
+            self.stdout.write(json.dumps({"workspace": workspace.public_id, "token": issued.secret}))
             return
         self.stdout.write(f"Workspace {workspace.name} ({workspace.public_id})")
-        self.stdout.write(f"Token     {minted.secret}")
+        self.stdout.write(f"Token     {issued.secret}")
         self.stdout.write("It is shown only now; keep it in a safe place.")
         if not workspace.is_whitelisted:
             self.stdout.write("The workspace is not approved: run this again with --whitelist.")
@@ -65,7 +65,8 @@ def _issue(
     name: str,
     scopes: str,
     **_others: Any,
-) -> tuple[Workspace, tokens.Minted]:
+) -> tuple[Workspace, tokens.IssuedToken]:
+    """Create the workspace if asked to, whitelist it and lift its limits if asked to, and issue a token."""
     with transaction.atomic():
         row = workspaces.find_workspace(workspace)
         if row is None:
@@ -77,8 +78,9 @@ def _issue(
             whitelist_requests.grant(row, _ACTOR)
         if unlimited:
             workspaces.lift_limits(row, _ACTOR)
-        return row, tokens.mint(row, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
+        return row, tokens.issue(row, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
 
 
 def _read_scopes(text: str) -> Iterable[str]:
+    """Return the scopes of the preset with this name, or else those that commas separate."""
     return tokens.PRESETS.get(text) or [scope.strip() for scope in text.split(",") if scope.strip()]

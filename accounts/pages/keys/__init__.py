@@ -1,1 +1,1 @@
-"""Pages under Settings › API keys: create, inspect, rotate and revoke a key."""
+"""Serves the pages under Settings › API keys, which create, show, rotate and revoke keys."""

@@ -1,4 +1,4 @@
-"""Forms to create and rotate a key."""
+"""Provides the forms that create and rotate a key."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CHOSEN: Final = "chosen"
+"""The value of `rights` for scopes that are ticked one by one."""
 _SCOPE_LABELS: Final = {
     "sources:read": _("read sources"),
     "sources:write": _("manage sources"),
@@ -104,11 +105,11 @@ class KeyForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        self._check_rights(cleaned)
-        self._check_expiry(cleaned)
+        self._validate_rights(cleaned)
+        self._validate_expiry(cleaned)
         return cleaned
 
-    def _check_rights(self, cleaned: Mapping[str, Any]) -> None:
+    def _validate_rights(self, cleaned: Mapping[str, Any]) -> None:
         rights, scopes = cleaned.get("rights"), cleaned.get("scopes")
         if rights == CHOSEN and not scopes and "scopes" not in self.errors:
             self.add_error("scopes", _("Choose at least one permission."))
@@ -116,14 +117,14 @@ class KeyForm(forms.Form):
             # Silently giving more, or less, than what was ticked would be a surprise.
             self.add_error("rights", _("Choose “Custom” to use the permissions below."))
 
-    def _check_expiry(self, cleaned: Mapping[str, Any]) -> None:
+    def _validate_expiry(self, cleaned: Mapping[str, Any]) -> None:
         if cleaned.get("expires") != "date" or "expires_on" in self.errors:
             return
         last_day = cleaned.get("expires_on")
         if last_day is None:
             self.add_error("expires_on", _("Enter the last day."))
         elif last_day == date.max:
-            # Python's calendar has no midnight that ends it.
+            # Python's calendar has no midnight at the end of its last day.
             self.add_error("expires_on", _("Enter an earlier day."))
         elif self._end_of_day(last_day) <= utc_now():
             self.add_error("expires_on", _("Enter a later day."))
@@ -134,7 +135,7 @@ class KeyForm(forms.Form):
         return tuple(self.cleaned_data["scopes"]) if rights == CHOSEN else tokens.PRESETS[rights]
 
     def expires_at(self) -> datetime | None:
-        """Return the expiry in UTC; None for a key without expiry."""
+        """Return the expiry in UTC, or `None` for a key without expiry."""
         expires = self.cleaned_data["expires"]
         if expires == "never":
             return None
@@ -143,10 +144,9 @@ class KeyForm(forms.Form):
         return utc_now() + timedelta(days=int(expires))
 
     def _end_of_day(self, day: date) -> datetime:
-        """Return the midnight that ends the day in the workspace's time zone, in UTC.
+        """Return the midnight at the end of the day in the workspace's time zone, in UTC.
 
-        It isn't 24 hours after the midnight before, because a day on which the clocks change is longer or
-        shorter.
+        It isn't always 24 hours after the midnight before, because the clocks may change on that day.
         """
         return datetime.combine(day + timedelta(days=1), time(), self._zone).astimezone(UTC)
 

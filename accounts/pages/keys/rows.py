@@ -1,4 +1,4 @@
-"""Prepares keys for display, with their state and scopes."""
+"""Reads keys for display, with their state and scopes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 SOON: Final = timedelta(days=7)
 """A key that expires within this time has the state `soon`."""
-ENDED_SHOWN: Final = 100
+MAX_ENDED_SHOWN: Final = 100
+"""The most ended keys that the list shows."""
 PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
     "full": gettext_lazy("Full access"),
     "read-only": gettext_lazy("Read only"),
@@ -35,14 +36,13 @@ PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """A row of the list. `successor` is the live key that replaces it.
-
-    `state` is one of `live`, `soon`, `replaced`, `expired`, `revoked`.
-    """
+    """A key as a row of the list."""
 
     token: ApiToken
     state: str
+    """`live`, `soon` (to expire), `replaced`, `expired` or `revoked`."""
     successor: ApiToken | None
+    """The key that replaces this one and isn't revoked, if any."""
 
     @property
     def shown(self) -> str:
@@ -58,7 +58,7 @@ class Key:
 
     @property
     def preset(self) -> str:
-        """Return the label of the preset with the key's scopes; empty if they were chosen one by one."""
+        """The label of the preset with the key's scopes, or an empty text if no preset has them."""
         scopes = set(self.token.scopes)
         labels = (label for name, label in PRESET_LABELS.items() if scopes == set(tokens.PRESETS[name]))
         return str(next(labels, ""))
@@ -70,12 +70,12 @@ def live_keys(place: Place, now: datetime) -> list[Key]:
 
 
 def ended_keys(place: Place, now: datetime) -> list[Key]:
-    """Return up to `ENDED_SHOWN` keys that no longer work, newest first."""
-    return _to_keys(_rows(place).exclude(_live_condition(now))[:ENDED_SHOWN], now)
+    """Return up to `MAX_ENDED_SHOWN` keys that no longer work, newest first."""
+    return _to_keys(_rows(place).exclude(_live_condition(now))[:MAX_ENDED_SHOWN], now)
 
 
 def count_ended(place: Place, now: datetime) -> int:
-    """Count the keys that no longer work, beyond `ENDED_SHOWN` too."""
+    """Count the keys that no longer work, beyond `MAX_ENDED_SHOWN` too."""
     return ApiToken.objects.of(place.workspace).exclude(_live_condition(now)).count()
 
 
@@ -99,18 +99,17 @@ def _live_condition(now: datetime) -> Q:
 
 
 def _to_keys(rows: Iterable[ApiToken], now: datetime) -> list[Key]:
-    key_rows = list(rows)
-    if not key_rows:
+    """Return the tokens of one workspace with their states and successors, read in one statement."""
+    listed_tokens = list(rows)
+    if not listed_tokens:
         return []
-    successors = {
-        row.rotated_from_id: row
-        for row in ApiToken.objects.of(key_rows[0].workspace_id).filter(
-            rotated_from__in=[token.pk for token in key_rows], revoked_at=None
-        )
-    }
+    live_rows = ApiToken.objects.of(listed_tokens[0].workspace_id).filter(
+        rotated_from__in=[token.pk for token in listed_tokens], revoked_at=None
+    )
+    successors = {row.rotated_from_id: row for row in live_rows}
     return [
         Key(token, _state(token, successors.get(token.pk), now), successors.get(token.pk))
-        for token in key_rows
+        for token in listed_tokens
     ]
 
 

@@ -1,4 +1,4 @@
-"""Views to list, create, rotate, revoke and restore a workspace's keys, and to show a new key's text once."""
+"""Serves the pages that list, create, rotate, revoke and restore keys, and show a new key's text once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _EXAMPLE_TEXT: Final = {
 
 @workspace_page("manage", methods=("GET",))
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
-    """List the live keys; with `?ended=1` ended ones too."""
+    """List the live keys, and with `?ended=1` the ended ones too."""
     now = utc_now()
     shows_ended = request.GET.get("ended") == "1"
     ended_count = rows.count_ended(place, now)
@@ -50,7 +50,7 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
         "ended": rows.ended_keys(place, now) if shows_ended else [],
         "ended_count": ended_count,
         "is_with_ended": shows_ended,
-        "ended_shown": rows.ENDED_SHOWN,
+        "ended_shown": rows.MAX_ENDED_SHOWN,
     }
     return render(request, "pages/keys/list.html", context)
 
@@ -67,7 +67,7 @@ def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
 
 @workspace_page("manage", methods=("GET",))
 def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    """Render the list of requests on a key's page, which polls it; 204 while nothing has changed."""
+    """Render the list of requests on a key's page, which polls it, or answer 204 if nothing has changed."""
     shown_key = rows.find_key(place, token_id)
     context = _requests_context(shown_key)
     if request.GET.get("seen") == context["seen"]:
@@ -76,8 +76,8 @@ def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 
 
 def _requests_context(key: rows.Key) -> dict[str, Any]:
-    """Return the template's `requests`, None if they can't be read, and `seen`, a digest of them."""
-    requests = recent_requests.recent_requests_of(key.token.pk)
+    """Return the template's `requests`, `None` if they can't be read, and `seen`, a digest of them."""
+    requests = recent_requests.read_recent_requests(key.token.pk)
     seen = hashlib.sha256(repr(requests).encode()).hexdigest()[:16]
     return {"requests": requests, "seen": seen}
 
@@ -90,7 +90,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
         if not kept_forms.is_first_sending(request):
             return _repeat_first_answer(request, place)
         with report_errors(request, form):
-            minted = tokens.mint(
+            issued = tokens.issue(
                 place.workspace,
                 name=form.cleaned_data["name"],
                 scopes=form.chosen_scopes(),
@@ -98,7 +98,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
                 expires_at=form.expires_at(),
                 created_by=place.user,
             )
-            return _redirect_to_secret(request, place, minted)
+            return _redirect_to_secret(request, place, issued)
     return render(request, "pages/keys/create.html", {"form": form})
 
 
@@ -112,8 +112,8 @@ def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
         if not kept_forms.is_first_sending(request):
             return _repeat_first_answer(request, place)
         with report_errors(request, form):
-            minted = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
-            return _redirect_to_secret(request, place, minted)
+            issued = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
+            return _redirect_to_secret(request, place, issued)
     return render(request, "pages/keys/rotate.html", {"form": form, "key": key})
 
 
@@ -133,14 +133,14 @@ def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     return render(request, "pages/keys/secret.html", context)
 
 
-def _redirect_to_secret(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
+def _redirect_to_secret(request: HttpRequest, place: Place, issued: tokens.IssuedToken) -> HttpResponse:
     """Store the new key's text for its one view, and redirect there."""
-    shown_once.keep_secret(request, tokens.public_id(minted.token), minted.secret)
-    return redirect(place.url_of("key_secret", token_id=minted.token.pk))
+    shown_once.keep_secret(request, tokens.public_id(issued.token), issued.secret)
+    return redirect(place.url_of("key_secret", token_id=issued.token.pk))
 
 
 def _repeat_first_answer(request: HttpRequest, place: Place) -> HttpResponse:
-    """Answer a form that was sent twice as its first sending was answered."""
+    """Redirect to the key that the form's first sending created, or to the list if none is known."""
     public_id = shown_once.secret_of_first_sending(request)
     token_id = decode("tok", public_id) if public_id else None
     if token_id is not None:
@@ -201,7 +201,7 @@ class Example:
 
 
 def curl_examples(token: ApiToken, key: str = "$API_KEY") -> list[Example]:
-    """Return the commands that the key's scopes allow. `key` is its secret, or a variable of the shell."""
+    """Return the commands that the token's scopes allow. `key` is its secret, or a variable of the shell."""
     header_option = f'-H "Authorization: Bearer {key}"'
     examples = [
         Example(

@@ -1,4 +1,4 @@
-"""Entity tags: answers carry one, and a change may name the version that it applies to."""
+"""Puts entity tags on answers, and refuses changes that name another version of the object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def strong_tag(version: int, *also: object) -> str:
-    """Return the strong entity tag of a version, with whatever else the representation depends on."""
+    """Return the strong entity tag of a version, and of the values in `also` that the answer depends on."""
     return '"' + "-".join(str(part) for part in (f"v{version}", *also)) + '"'
 
 
@@ -36,7 +36,10 @@ def _split_tags(header: str) -> list[str]:
 def respond_with_tag(
     request: Request, body: Any, *, tag: str, headers: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
-    """Return the response with its tag, or 304 if `If-None-Match` names it, compared weakly as RFC 9110 says."""
+    """Return the response with its tag, or 304 without a body if `If-None-Match` has the tag or `*`.
+
+    The tags are compared weakly, as RFC 9110 says.
+    """
     all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", **(headers or {})}
     client_tags = _split_tags(request.META.get("HTTP_IF_NONE_MATCH", ""))
     if "*" in client_tags or tag.removeprefix("W/") in [
@@ -47,11 +50,11 @@ def respond_with_tag(
 
 
 def refuse_unless_match(request: Request, version: int) -> bool:
-    """Return whether `If-Match` names this version; False without the header or with `*`.
+    """Return True if `If-Match` names this version, and False without the header or with `*`.
 
-    Raises `Overtaken` (412) if it names other versions. Only the version is compared: the rest of a strong
-    tag (the last poll, the delay) changes by itself, and a person's change must not fail for it. Weak tags
-    never match.
+    Raises `Overtaken` (412) if it names only other versions. Only the version is compared: the rest of a strong
+    tag (the last poll, the delay) changes without a person, whose change must not fail for it. Weak tags never
+    match.
     """
     header = request.META.get("HTTP_IF_MATCH", "").strip()
     tags = _split_tags(header)
@@ -65,7 +68,7 @@ def refuse_unless_match(request: Request, version: int) -> bool:
 
 @contextmanager
 def as_version_conflict() -> Iterator[None]:
-    """Answer `Overtaken` as `refuse_unless_match` would: the row changed between being read and being locked."""
+    """Raise `Overtaken` of the block as a version conflict: the row changed between being read and locked."""
     try:
         yield
     except Overtaken as error:

@@ -1,4 +1,4 @@
-"""Fields of request bodies, read strictly: nothing is guessed, and unknown names are refused."""
+"""Defines the fields of request bodies, which are read strictly: unknown names and other types are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from config.core import ids, limits
 from config.core.api.nearest import hint
-from config.core.datetimes import as_z, explain_invalid_moment, read_moment
+from config.core.datetimes import explain_invalid_moment, format_utc, read_moment
 from config.core.errors import Detail
 
 if TYPE_CHECKING:
@@ -19,20 +19,17 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
-# A longer example would repeat the sender's whole text in the message.
-_EXAMPLE_CHARACTERS: Final = 60
+_MAX_EXAMPLE_CHARACTERS: Final = 60
+"""A longer example is left out, because it would repeat the sender's whole text in the message."""
 
 
 def unknown_names(
-    names_given: Iterable[str],
-    known: Iterable[str],
-    *,
-    noun: str,
-    advice: Mapping[str, str] | None = None,
+    names_given: Iterable[str], known: Iterable[str], *, noun: str, advice: Mapping[str, str] | None = None
 ) -> list[Detail]:
-    """Return a detail for each unknown name, suggesting the nearest known one; `noun` says what is named.
+    """Return a detail for each unknown name, up to a limit, each with the nearest known name or all of them.
 
-    A mistyped filter must not return everything. `advice` replaces the suggestion for the names it holds.
+    They are refused because a mistyped filter must not return everything. `noun` says what the names are of, such as
+    `field`. `advice` replaces the suggestion for the names that it has.
     """
     names = sorted(known)
     # A request with half a million names costs no more than one with a few: only the first are handled.
@@ -47,10 +44,11 @@ def unknown_names(
 
 
 def _truncate_name(name: str) -> str:
-    """Return the name cut to a length that is cheap to compare and fit for a message."""
+    """Return the name, cut to a length that is cheap to compare and fits a message."""
     return name if len(name) <= limits.NAME_CHARACTERS else f"{name[: limits.NAME_CHARACTERS]}…"
 
 
+# The list of each kind, by the prefix of its ids.
 _LIST_PATHS: Final = {
     "gen": "generated",
     "out": "outlets",
@@ -63,7 +61,7 @@ _LIST_PATHS: Final = {
 
 
 def where_listed(prefix: str) -> str:
-    """Return where ids of this prefix are listed, as the end of a sentence; empty if nowhere."""
+    """Return the end of a sentence that says where ids of this prefix are listed, or an empty text."""
     return f"; GET /v1/{_LIST_PATHS[prefix]} lists them" if prefix in _LIST_PATHS else ""
 
 
@@ -73,6 +71,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     default_error_messages: ClassVar = {"invalid": "Give a JSON object."}
 
     def to_internal_value(self, data: Any) -> Any:
+        """Return the validated values. Raises `ValidationError` for unknown and invalid fields together."""
         problems: dict[str, Any] = {}
         if isinstance(data, dict):
             known = [name for name, field in self.fields.items() if not field.read_only]
@@ -112,7 +111,7 @@ class BoundedListField(serializers.ListField):
     def to_internal_value(self, data: Any) -> list[Any]:
         if isinstance(data, str | int) and not isinstance(data, bool):
             example = json.dumps([data], ensure_ascii=False)
-            self.fail("not_a_list", example=f": {example}" if len(example) <= _EXAMPLE_CHARACTERS else "")
+            self.fail("not_a_list", example=f": {example}" if len(example) <= _MAX_EXAMPLE_CHARACTERS else "")
         if not isinstance(data, list):
             self.fail("not_a_list", example="")
         if self.max_length is not None and len(data) > self.max_length:
@@ -217,4 +216,4 @@ class MomentField(serializers.Field[datetime, str, str, Any]):
         return moment
 
     def to_representation(self, value: datetime) -> str:
-        return as_z(value)
+        return format_utc(value)

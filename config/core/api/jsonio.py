@@ -1,6 +1,6 @@
-"""Parses and renders JSON strictly, and answers every exception: the classes that DRF's settings name.
+"""Parses and renders JSON strictly, and answers every exception, for DRF's settings.
 
-These are apart from the views, which read those settings when they are imported.
+The classes that those settings name are apart from the views, which read the settings when they are imported.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 class JsonRenderer(BaseRenderer):
+    """Renders compact UTF-8 JSON; `None` becomes an empty body."""
+
     media_type = "application/json"
     format = "json"
     charset = None
@@ -58,7 +60,10 @@ def dump(data: Any) -> bytes:
 
 
 class JsonOnly(BaseContentNegotiation):
-    """Answers JSON whatever `Accept` says, so that an API client's `*/*` and a browser's list get the same."""
+    """Answers JSON whatever `Accept` says, unless it names the media type of another renderer of the view.
+
+    So an API client's `*/*` and a browser's list get the same.
+    """
 
     def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:  # type: ignore[override]
         content_type = (request.content_type or "").partition(";")[0].strip().lower()
@@ -79,15 +84,19 @@ class JsonOnly(BaseContentNegotiation):
 
 
 class PayloadTooLarge(AppError):
+    """Raised for a body with more bytes than the view takes (413)."""
+
     code = "payload_too_large"
 
 
 class MalformedJson(AppError):
+    """Raised for a body that isn't UTF-8 or isn't JSON (400)."""
+
     code = "malformed_json"
 
 
 class StrictJsonParser(BaseParser):
-    """UTF-8 JSON within the limits of size and depth; no NaN, no NUL, no lone surrogates."""
+    """Parses UTF-8 JSON within the limits of size and depth, without NaN, NUL or lone surrogates."""
 
     media_type = "application/json"
 
@@ -102,9 +111,10 @@ class StrictJsonParser(BaseParser):
 
 
 def raw_body(request: Request, *, max_bytes: int) -> bytes:
-    """Return the body's bytes, read once.
+    """Return the body's bytes, which are read once.
 
-    Raises `PayloadTooLarge` (413) by the announced length before reading.
+    Raises `PayloadTooLarge` (413) for more than `max_bytes`, before reading if the length is announced. Raises
+    `Invalid` for a chunked body if the server can't tell where it ends.
     """
     announced = request.META.get("CONTENT_LENGTH") or ""
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -119,10 +129,13 @@ def raw_body(request: Request, *, max_bytes: int) -> bytes:
 
 
 def _read_chunked(request: HttpRequest, max_bytes: int) -> None:
-    """Read a chunked body, which Django takes for an empty one; an empty body publishes at once."""
+    """Read a chunked body, which Django takes for an empty one; a publish request without a body means at once.
+
+    At most one byte more than `max_bytes` is read. Raises `Invalid` if the server can't tell where the body ends.
+    """
     if hasattr(request, "_body"):
         return
-    # Only a server that ends the stream with the body can be read from without hanging.
+    # Without this mark the server's stream doesn't end with the body, and reading it would hang.
     if not request.META.get("wsgi.input_terminated"):
         raise Invalid.one(None, "length_required", "Send the body with its Content-Length.")
     body: bytes = request.META["wsgi.input"].read(max_bytes + 1)
@@ -136,12 +149,12 @@ def _too_large(max_bytes: int) -> PayloadTooLarge:
 
 
 def _refuse_constant(name: str) -> Any:
-    """Refuse NaN and Infinity, which Python's parser accepts."""
+    """Raise `MalformedJson`, for NaN and Infinity, which Python's parser accepts."""
     raise MalformedJson(Detail(None, "malformed_json", f"{name} is not JSON."))
 
 
 def _parse_finite_float(text: str) -> float:
-    """Return the number.
+    """Return the number. Raises `Invalid` if it is too large for a float.
 
     1e999 is well-formed JSON and becomes infinity, which no database and no JSON can hold.
     """
@@ -152,10 +165,15 @@ def _parse_finite_float(text: str) -> float:
 
 
 _ESCAPES_TO_CHECK: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+"""Matches the escapes of NUL and of the halves of surrogate pairs, such as `\\ud83d`."""
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the parsed body. Raises `MalformedJson` or `Invalid`."""
+    """Return the parsed body.
+
+    Raises `MalformedJson` if it isn't UTF-8 or isn't JSON. Raises `Invalid` for numbers that are too large, too
+    many levels, NUL and lone surrogates.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -181,7 +199,7 @@ def parse_json(body: bytes) -> Any:
 
 
 _Path = tuple["_Path | None", "str | int"]
-"""The path of a value in a document: its parent's path, and its name or number there."""
+"""The path of a value in a document: its parent's path, and its name or index there."""
 
 
 def _too_deep() -> Invalid:
@@ -189,7 +207,7 @@ def _too_deep() -> Invalid:
 
 
 def _check_values(parsed: Any) -> None:
-    """Refuse values that are nested too deep, and text that no database stores."""
+    """Raise `Invalid` for values that are nested too deep, and for text that no database stores."""
     # The path is formatted only for the value that is refused: otherwise a long name above many values would be copied
     # for each of them, so that a megabyte becomes a hundred gigabytes.
     pending: list[tuple[Any, _Path | None, int]] = [(parsed, None, 0)]
@@ -211,7 +229,7 @@ def _check_values(parsed: Any) -> None:
 
 
 def _format_path(path: _Path | None) -> str | None:
-    """Return the path as text, such as `media[0].url`; None for the whole document."""
+    """Return the path as text, such as `media[0].url`, or `None` for the whole document."""
     steps = []
     while path is not None:
         path, key = path
@@ -234,7 +252,7 @@ def _check_text(text: str, path: _Path | None) -> None:
 
 
 def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """Return the API's answer to an exception of a view."""
+    """Return the API's answer to an exception of a view, also to one that nobody anticipated."""
     del context
     if isinstance(exception, AppError | OperationalError | InterfaceError):
         return exception_response(exception)
@@ -256,7 +274,7 @@ def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpR
 
 
 def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
-    """Yield DRF's nested errors as a flat list; lists of serializers come as a dict keyed by index."""
+    """Yield DRF's nested errors one by one; for a list of serializers DRF gives a dict keyed by index."""
     if isinstance(detail, dict):
         for key, member in detail.items():
             if key == "non_field_errors":
@@ -273,7 +291,7 @@ def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
 
 
 def refuse_unless_json(request: Request) -> None:
-    """Raise 415 for a body of another content type, even if the view wouldn't have read it."""
+    """Raise `AppError` (415) for a body of another content type, even if the view wouldn't have read it."""
     content_type = (request.content_type or "").partition(";")[0].strip().lower()
     if request._request.body and content_type != "application/json":  # noqa: SLF001
         raise AppError(

@@ -1,4 +1,4 @@
-"""Keyset pagination: a signed cursor is bound to its list and filters."""
+"""Pages through lists by keyset, with signed cursors that are bound to their list and filters."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 def _page_size() -> Parameter:
+    """Return the parameter `limit`, a number of rows from 1 to `PAGE_ROWS`."""
+
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= limits.PAGE_ROWS:
             message = f"Give a number from 1 to {limits.PAGE_ROWS}."
@@ -51,12 +53,14 @@ PAGING: Final[Mapping[str, Parameter]] = {
 
 
 class InvalidCursor(AppError):
+    """Raised for a cursor that is malformed, forged, or of another list."""
+
     code = "invalid_cursor"
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page of a list, and how to get the next one."""
+    """One page of a list; `next_cursor` and `next_link` are `None` on the last page."""
 
     rows: Sequence[Any]
     has_more: bool
@@ -78,10 +82,11 @@ def page(
     key: str = "id",
     key_of: Callable[[Any], Any] | None = None,
 ) -> Page:
-    """Return one page of `rows` by keyset on `key`, newest first; the cost doesn't grow with the depth.
+    """Return one page of `rows` by keyset on `key`, newest first unless `order` is `asc`.
 
-    `query` is what `read_query` returned. `rows` may give dicts or instances. `key` is a UUID or a whole
-    number.
+    The cost doesn't grow with the depth. `query` has the parameters of `PAGING` as `read_query` returns them.
+    `rows` may give dicts or instances. `key` names a field with UUIDs or whole numbers; `key_of` reads it from a
+    row that has it under another name. Raises `InvalidCursor` for a cursor that isn't this list's.
     """
 
     def fetch(after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> list[Any]:
@@ -98,7 +103,7 @@ def page(
 
 
 class PageQuery(Protocol):
-    """Fetches the rows beyond a key, in the order of keys, at most `max_rows`."""
+    """Fetches at most `max_rows` rows in the order of keys, those beyond `after` unless it is `None`."""
 
     def __call__(self, after: UUID | int | None, max_rows: int, *, is_ascending: bool) -> Sequence[Any]: ...
 
@@ -106,7 +111,7 @@ class PageQuery(Protocol):
 def page_by(
     request: Request, fetch: PageQuery, query: Mapping[str, Any], *, key_of: Callable[[Any], UUID | int]
 ) -> Page:
-    """Return a page as `page` does, for a list with a query of its own."""
+    """Return a page as `page` does, for a list whose rows `fetch` reads and whose keys `key_of` returns."""
     size = query.get("limit", limits.PAGE_ROWS_DEFAULT)
     binding = _binding(request)
     after = _open_cursor(query["cursor"], binding) if "cursor" in query else None
@@ -124,7 +129,7 @@ def page_by(
 
 
 def _binding(request: Request) -> bytes:
-    """Return a digest of list, filters and workspace, by which other lists refuse the cursor."""
+    """Return a digest of list, filters, order and workspace, by which other lists refuse the cursor."""
     filters = sorted(
         (name, text)
         for name, texts in request.query_params.lists()
@@ -135,7 +140,7 @@ def _binding(request: Request) -> bytes:
 
 
 def _digest(request: Request, *also: object) -> bytes:
-    """Return eight bytes that identify a list in one workspace's live or test rows."""
+    """Return eight bytes that identify a list of one workspace's live or test rows."""
     caller: Any = request.auth
     return hashlib.sha256(repr((caller.workspace.pk.hex, caller.test, *also)).encode()).digest()[:8]
 
@@ -145,13 +150,14 @@ def _cursor_mac(content: bytes) -> bytes:
 
 
 def _seal_cursor(key: UUID | int, binding: bytes) -> str:
+    # `n` marks a number, whose nine bytes `_open_cursor` tells from the sixteen of a UUID.
     position = key.bytes if isinstance(key, UUID) else b"n" + key.to_bytes(8, "big")
     content = binding + position
     return base64.urlsafe_b64encode(_cursor_mac(content) + content).rstrip(b"=").decode()
 
 
 def _open_cursor(cursor: str, binding: bytes) -> UUID | int:
-    """Return the position in the cursor. Raises `InvalidCursor` for a forged cursor or another list's."""
+    """Return the key in the cursor. Raises `InvalidCursor` if it is malformed, forged or another list's."""
     try:
         decoded = base64.b64decode(
             cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True
@@ -166,14 +172,14 @@ def _open_cursor(cursor: str, binding: bytes) -> UUID | int:
 
 
 def seal_position(request: Request, position: int, kind: str) -> str:
-    """Return a position in the caller's feed of that kind as an opaque cursor."""
+    """Return a position in the caller's feed of this kind as an opaque cursor."""
     return _seal_cursor(position, _digest(request, kind))
 
 
 def open_position(request: Request, cursor: str, kind: str) -> int:
-    """Return the position in a cursor of `seal_position`.
+    """Return the position in a cursor that `seal_position` returned.
 
-    Raises `InvalidCursor` for any other text or caller.
+    Raises `InvalidCursor` for any other text, and for a cursor of another kind, workspace or mode.
     """
     position = _open_cursor(cursor, _digest(request, kind))
     if not isinstance(position, int):

@@ -10,7 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 
 from config.core import ids
 from config.core.api.fields import unknown_names, where_listed
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from config.core.datetimes import explain_invalid_moment, read_date_or_moment
 from config.core.errors import Detail, Invalid
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One query parameter; `read` turns text into a value, or raises ValueError with the sentence to answer."""
+    """A query parameter of a view.
+
+    `read` turns text into a value, or raises `ValueError` with the sentence to answer. `description` and `schema`
+    are for the OpenAPI document.
+    """
 
     read: Callable[[str], Any]
     is_repeatable: bool = False
@@ -35,7 +39,10 @@ class Parameter:
 
 
 def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Return the given parameters, read. Raises `Invalid` for unknown ones and for wrongly repeated ones."""
+    """Return the values of the parameters that the request has; a repeatable parameter's value is a list.
+
+    Raises `Invalid` with a detail for each unknown name, wrongly repeated parameter and text that can't be read.
+    """
     if not request.META.get("QUERY_STRING"):
         return {}
     query_params = request.query_params
@@ -89,12 +96,12 @@ _PERIOD_NAMES: Final = frozenset(
     {"period", "range", "days", "last", "date_range", "time_range", "timeframe", "window"}
 )
 _SORT_NAMES: Final = frozenset({"sort", "sort_by", "order_by"})
-# In a query a plus sign that isn't written as %2B is a space.
+# In a query a plus sign that isn't written as %2B is a space, as in `2026-11-20T09:30:00 01:00`.
 _LOST_PLUS: Final = re.compile(r"\d \d\d:\d\d$", re.ASCII)
 
 
 def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
-    """Return a hint which parameter was probably meant by an unknown one; empty if none fits."""
+    """Return the advice for an unknown parameter, or an empty text if only the nearest name can be suggested."""
     if name in _PAGE_NUMBER_NAMES and "cursor" in parameters:
         return "Pages have no numbers: give cursor, with the next_cursor of the previous page."
     if name in _PAGING_NAMES and "cursor" not in parameters:
@@ -117,7 +124,7 @@ def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
         return f"Did you mean {accepting[0]}={text}?"
     if name in _PERIOD_NAMES and begin and end:
         return f"Give {begin} and {end}, as dates; {end} is the first day that is no longer in the range."
-    meant = nearest(name, parameters)
+    meant = find_nearest(name, parameters)
     return (
         f"Did you mean {meant}? It is one of: {', '.join(allowed_values[meant])}."
         if meant and allowed_values[meant]
@@ -126,10 +133,10 @@ def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def _allowed_values(parameter: Parameter) -> Sequence[str]:
-    """Return the allowed values of a choice; empty for free text."""
+    """Return the allowed values of a choice; there are none for free text."""
     schema = parameter.schema if isinstance(parameter.schema, dict) else {}
-    words: Sequence[str] = schema.get("items", schema).get("enum", ())
-    return words
+    values: Sequence[str] = schema.get("items", schema).get("enum", ())
+    return values
 
 
 def choice(*allowed: str) -> Parameter:
@@ -174,7 +181,7 @@ EXCLUSIVE_END_DESCRIPTION: Final = (
 
 
 def explain_invalid_date(text: str) -> str:
-    """Return what to say about a text that is neither a date nor a moment."""
+    """Return the sentence that answers a text that is neither a date nor a moment."""
     if _LOST_PLUS.search(text):
         return "In an address a plus sign is written %2B, as in 2026-11-20T09:30:00%2B01:00."
     return (

@@ -1,4 +1,4 @@
-"""The base of every view of the API: request bodies and parameters are read strictly.
+"""Reads the bodies and query parameters of the API's requests strictly, for every view.
 
 `accounts.api.base` adds authentication, rate limits and idempotency.
 """
@@ -34,12 +34,11 @@ class Resource(ViewSet):
     http_method_names: ClassVar[list[str]] = ["get", "post", "patch", "delete", "head"]  # type: ignore[misc]
 
     def read_body(self, request: Request, serializer: type[serializers.Serializer[Any]]) -> Any:
-        """Return the validated body; an empty one counts as `{}`.
+        """Return the validated body; an empty body counts as `{}`.
 
-        Call it after loading the object, so that 404 comes first.
-
-        Addresses that take a body take no query parameters. Errors come in the contract's order: 413, 415,
-        400. Raises `Invalid` for a body that isn't a JSON object.
+        Call it after the object was loaded, so that 404 comes first. The errors come in the order that
+        `docs/api/README.md` promises: 413 for a body that is too large, 415 for another content type, 400 for any
+        query parameter, for a body that isn't a JSON object, and for what the serializer refuses.
         """
         body = raw_body(request, max_bytes=self.body_limit)
         refuse_unless_json(request)
@@ -50,5 +49,5 @@ class Resource(ViewSet):
         return _shared_instance(serializer).run_validation(data)
 
     def refuse_input(self, request: Request) -> None:
-        """Refuse a body or query parameters, which an action without fields would silently ignore."""
+        """Refuse any query parameter and a body with fields, which the action would otherwise ignore."""
         self.read_body(request, NoFields)

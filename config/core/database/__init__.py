@@ -1,1 +1,1 @@
-"""Differences between SQLite and PostgreSQL, and statements that Django doesn't offer."""
+"""Hides the differences between SQLite and PostgreSQL, and runs statements that Django doesn't offer."""

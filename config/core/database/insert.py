@@ -1,6 +1,6 @@
-"""Inserts rows plainly, and tells whether a row was stored.
+"""Inserts rows by statements that are built once, and tells whether a row was stored.
 
-Django takes longer to build a `bulk_create` than to run it, and doesn't tell whether a row was stored.
+Django takes longer to build a `bulk_create` than the database to run it, and doesn't tell which rows it ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _ROWS_PER_STATEMENT: Final = 100
-"""Few enough that no database refuses the number of parameters."""
+"""The most rows of one statement, so that no database refuses the number of parameters."""
 
 
 def insert(rows: Sequence[Model]) -> None:
@@ -31,14 +31,14 @@ def insert(rows: Sequence[Model]) -> None:
 def insert_or_ignore(row: Model) -> bool:
     """Store a new instance unless a unique constraint prevents it; return whether it was stored.
 
-    It needs no savepoint: nothing fails, so the transaction stays usable. It waits for an insert of the same
-    row that isn't committed yet.
+    It needs no savepoint, because a conflict isn't an error and the transaction stays usable. It waits for another
+    transaction's insert of the same row.
     """
     return _insert([row], " ON CONFLICT DO NOTHING") == 1
 
 
 def _insert(rows: Sequence[Model], ending: str = "") -> int:
-    """Insert the rows with one statement and return how many were stored."""
+    """Insert the rows with one statement that ends in `ending`, and return how many were stored."""
     connection = connections["default"]
     head, group, fields = _build_statement(type(rows[0]), connection.vendor)
     values = [
@@ -57,6 +57,7 @@ def _insert(rows: Sequence[Model], ending: str = "") -> int:
 @cache
 def _build_statement(model: type[Model], vendor: str) -> tuple[str, str, tuple[Field[Any, Any], ...]]:
     """Return the statement up to its first row, the template of a row, and the fields of its parameters."""
+    # It is part of the cache's key, because quoting is the database's.
     del vendor
     quote = connections["default"].ops.quote_name
     fields: tuple[Any, ...] = tuple(model._meta.local_concrete_fields)

@@ -1,4 +1,4 @@
-"""Cursors for statements that PostgreSQL plans once per connection: reads by key, and plain inserts.
+"""Gives cursors for statements that PostgreSQL plans once per connection: reads by key, and plain inserts.
 
 Django puts the values into the text of a statement, so that each is parsed and planned again, which takes the
 database several times longer than the statement itself: `benchmarks/publication.py`. Statements whose best
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def keyed_cursor(connection: BaseDatabaseWrapper) -> CursorWrapper:
-    """Return a cursor whose statements PostgreSQL plans once; on other databases Django's own."""
+    """Return a cursor whose statements PostgreSQL plans once, or Django's own cursor on other databases."""
     if connection.vendor != "postgresql":
         return connection.cursor()
     connection.ensure_connection()

@@ -1,9 +1,9 @@
-"""Prepared: queries that are built and compiled once, and run many times.
+"""Builds and compiles a query once, and runs it many times.
 
-Django takes several times longer to build a statement of forty columns than the database to answer it:
-`benchmarks/api.py`, `benchmarks/generation.py`. Prepared queries are for the hottest routes alone. They use
-the compiler's `as_sql`, `select` and `klass_info`, which Django doesn't promise to keep:
-tests/core/test_prepared_queries.py compares each answer with the queryset's own.
+Django takes several times longer to build a statement of forty columns than the database to answer it
+(`benchmarks/api.py`, `benchmarks/generation.py`). Prepared queries are for the hottest routes alone. They use
+the compiler's `as_sql`, `select` and `klass_info`, which Django doesn't promise to keep, so
+`tests/core/test_prepared_queries.py` compares each answer with the queryset's own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ Row = TypeVar("Row")
 _MAX_FORMS: Final = 128
 """The most compiled forms of one query; a list has one for each combination of its filters in use."""
 _numbers: Final = count(1)
+"""Numbers for unique marks, by which the parameters of moments are found."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,22 @@ class _Compiled:
     sql: str
     constants: tuple[Any, ...]
     """The statement's parameters; those that vary are overwritten at each call."""
-    places: tuple[tuple[int, int], ...]
-    """Pairs of a parameter's index and the number of the value that goes there."""
+    positions: tuple[tuple[int, int], ...]
+    """Pairs of a parameter's index and the index of the value that goes there."""
     read: Callable[[Iterable[Sequence[Any]]], list[Any]]
+    """Turns the driver's rows into instances or dicts."""
     locks: bool
     """True if it locks the rows until the transaction ends, so that it must run in one."""
 
 
 class Prepared(Generic[Row]):
-    """Returns the same rows as the queryset of `make(**values)`.
+    """A query that returns the same rows as the queryset of `make(**values)`.
 
-    UUIDs, moments, texts, bytes and lists of them may differ between calls; every other value (None,
-    booleans, numbers, tuples) is part of the statement, and each combination is compiled once. `make` must
-    use each value only as the operand of a filter. Its queryset gives instances, with annotations too, or
-    `.values()`; the first call of each form runs the queryset itself, so that one that refuses to be
-    evaluated still does.
+    UUIDs, moments, texts, bytes and lists of them may differ between calls. Every other value (`None`, booleans,
+    numbers, tuples) and the length of a list are part of the statement, and each combination is compiled once.
+    `make` must use each value only as the operand of a filter. Its queryset gives instances, with annotations
+    too, or `.values()`. The first call of each form runs the queryset itself, so that a queryset that refuses to
+    be evaluated still does.
 
     PostgreSQL caches the plan, which is right if filters name keys; a list passes `keeps_plan=False`.
     """
@@ -72,7 +74,8 @@ class Prepared(Generic[Row]):
     def ask(self, **values: Any) -> list[Row]:
         """Run the query with these values and return its rows.
 
-        Raises `TransactionManagementError` if it locks outside a transaction.
+        Raises `TransactionManagementError` if it locks outside a transaction. The first call of a form raises
+        `LookupError` if a value isn't the plain operand of a filter, `TypeError` for other kinds of querysets.
         """
         form, variables = _split_values(values)
         with self._lock:
@@ -86,14 +89,14 @@ class Prepared(Generic[Row]):
             message = "A prepared query that locks is asked in a transaction."
             raise TransactionManagementError(message)
         parameters = list(compiled.constants)
-        for index, number in compiled.places:
-            parameters[index] = _adapt_value(variables[number], connection)
+        for index, value_index in compiled.positions:
+            parameters[index] = _adapt_value(variables[value_index], connection)
         with keyed_cursor(connection) if self._keeps_plan else connection.cursor() as cursor:
             cursor.execute(compiled.sql, parameters)
             return compiled.read(cursor.fetchall())
 
     def _ask_first(self, form: Hashable, values: dict[str, Any]) -> list[Row]:
-        """Run the queryset itself, and compile it for the next calls."""
+        """Run the queryset itself, and compile it for the next calls unless Django knows that it has no rows."""
         rows = list(self._make(**values))
         compiled = _compile_query(self._make, values)
         if compiled is not None:
@@ -105,7 +108,7 @@ class Prepared(Generic[Row]):
 
 
 def _split_values(values: dict[str, Any]) -> tuple[Hashable, list[Any]]:
-    """Return the values that are part of the statement, and those that vary, in order."""
+    """Return the form (the values that are part of the statement), and the values that vary, in order."""
     form: list[Hashable] = [connections["default"].vendor]
     variables: list[Any] = []
     for name, value in values.items():
@@ -121,15 +124,19 @@ def _split_values(values: dict[str, Any]) -> tuple[Hashable, list[Any]]:
 
 
 def _compile_query(make: Callable[..., QuerySet[Any, Any]], values: dict[str, Any]) -> _Compiled | None:
-    """Return the statement with the places of the values that vary; None if Django knows it has no rows."""
+    """Return the compiled form, or `None` if Django knows that the query has no rows.
+
+    Raises `LookupError` if a value isn't the plain operand of a filter, `TypeError` for other kinds of querysets.
+    """
     connection = connections["default"]
+    # Each value that varies is replaced by a unique mark, by which its parameter is found.
     marked = {
         name: [_mark_like(member) for member in value] if isinstance(value, list) else _mark_like(value)
         for name, value in values.items()
     }
     marks = {
-        _unwrap_binary(_adapt_value(mark, connection)): number
-        for number, mark in enumerate(_split_values(marked)[1])
+        _unwrap_binary(_adapt_value(mark, connection)): value_index
+        for value_index, mark in enumerate(_split_values(marked)[1])
     }
     queryset = make(**marked)
     compiler = queryset.query.get_compiler(connection=connection)
@@ -137,20 +144,20 @@ def _compile_query(make: Callable[..., QuerySet[Any, Any]], values: dict[str, An
         sql, parameters = compiler.as_sql()
     except EmptyResultSet:
         return None
-    places = tuple(
+    positions = tuple(
         (index, marks[parameter])
         for index, parameter in enumerate(map(_unwrap_binary, parameters))
         if isinstance(parameter, Hashable) and parameter in marks
     )
-    if {number for _, number in places} != set(marks.values()):
+    if {value_index for _, value_index in positions} != set(marks.values()):
         message = "A value of a prepared query is not the plain operand of a filter."
         raise LookupError(message)
     locks = queryset.query.select_for_update and connection.features.has_select_for_update
-    return _Compiled(sql, tuple(parameters), places, _build_reader(queryset, compiler), locks=locks)
+    return _Compiled(sql, tuple(parameters), positions, _build_reader(queryset, compiler), locks=locks)
 
 
 def _mark_like(value: Any) -> Any:
-    """Return a unique value of the same type, by which its parameter is found; other types unchanged."""
+    """Return a unique value of the same type, or the value itself if its type is part of the statement."""
     if isinstance(value, UUID):
         return uuid4()
     if isinstance(value, datetime):
@@ -174,14 +181,14 @@ def _adapt_value(value: Any, connection: BaseDatabaseWrapper) -> Any:
 
 
 def _unwrap_binary(parameter: Any) -> Any:
-    """Return the bytes inside psycopg's wrapper, which is equal to nothing but itself."""
+    """Return the bytes inside psycopg's wrapper, which equals nothing but itself, or any other parameter."""
     return getattr(parameter, "obj", parameter) if type(parameter).__name__ == "Binary" else parameter
 
 
 def _build_reader(
     queryset: QuerySet[Any, Any], compiler: Any
 ) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
-    """Return a function that turns the driver's rows into what the queryset itself would give."""
+    """Return a function that turns the driver's rows into the dicts or instances of the queryset."""
     converters = compiler.get_converters([column for column, _, _ in compiler.select])
     make_rows = _build_row_maker(queryset, compiler)
     if not converters:
@@ -192,7 +199,7 @@ def _build_reader(
 def _build_row_maker(
     queryset: QuerySet[Any, Any], compiler: Any
 ) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
-    """Return a function that turns converted rows into dicts or instances."""
+    """Return a function that turns rows into dicts or instances. Raises `TypeError` for other querysets."""
     iterable_class = queryset._iterable_class  # noqa: SLF001
     if issubclass(iterable_class, ValuesIterable):
         names = tuple(queryset.query.selected or queryset.query.values_select)

@@ -1,4 +1,4 @@
-"""What statements that are written by hand need: a marker for SQLite, and parameters as each database takes them."""
+"""Helps to write statements by hand: a marker for SQLite, and parameters as each database takes them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 MAY_BE_LOST: Final = "/* may be lost */"
-"""Put into a statement whose loss in a power cut is harmless, such as a count of requests: it doesn't wait for the disk."""
+"""A comment in statements whose loss in a power cut is harmless, such as counts: SQLite doesn't wait for the disk."""
 
 
 def adapt_datetime(moment: datetime) -> Any:
-    """Return the time as the database takes it."""
+    """Return the moment as the database takes it."""
     return connection.ops.adapt_datetimefield_value(moment)
 
 
 def adapt_id(value: UUID | None) -> Any:
-    """Return the id as the database takes it; SQLite has it as hexadecimal text."""
+    """Return the id, or `None`, as the database takes it; SQLite stores hexadecimal text."""
     return value if value is None or connection.features.has_native_uuid_field else value.hex
 
 
 def as_uuid(value: Any) -> UUID:
-    """Return the id as a UUID; SQLite returns text."""
+    """Return an id from the database as a UUID; SQLite gives text."""
     return value if isinstance(value, UUID) else UUID(value)

@@ -1,4 +1,4 @@
-"""The only way to the network: a guarded HTTP client and raw sockets, without Django, for plug-ins too."""
+"""Opens the only way to the network: guarded HTTP and raw sockets, without Django, for plug-ins too."""
 
 from __future__ import annotations
 

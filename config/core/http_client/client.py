@@ -1,4 +1,4 @@
-"""The HTTP client: guarded connections, with every redirect checked again."""
+"""Sends HTTP requests over guarded connections, and checks every redirect like a first address."""
 
 from __future__ import annotations
 
@@ -42,17 +42,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_URL_LENGTH = 8192
+"""The most characters of a URL."""
 # Of the 3xx codes only these ask for another request; 300, 304, 305 and 306 are answers like any other.
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
+# The host and port of a URL, as in `example.org:8443` or `[::1]:8443`.
 _AUTHORITY = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(?::(?P<port>[0-9]{0,5}))?")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-# Everything that may stand in a path or query stays as the caller wrote it.
+# The characters of a path or query that stay as the caller wrote them; others are percent-encoded.
 _SAFE = "/%:@!$&'()*+,;=~[]?"
 
-# These say how a message is framed and where it goes, which the client alone decides.
+# The headers that say how a message is framed and where it goes, which the client alone decides.
 _OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect"}
 )
@@ -65,9 +67,9 @@ class _Unanswered(Exception):
 class Client:
     """An HTTP/1.1 client for addresses that other people chose. Thread-safe.
 
-    Each request opens a connection, whose address is checked then, except with `keep_alive`. There are no
-    cookies, no proxies or credentials from the environment, and no retries. `tls` replaces the usual trust
-    store.
+    Each request opens a connection and checks its address then; with `keep_alive` it may reuse one. The client
+    has no cookies, takes no proxies or credentials from the environment, and doesn't retry, except as `request`
+    says for `keep_alive`. `tls` replaces the default TLS context.
     """
 
     def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
@@ -76,7 +78,7 @@ class Client:
         self._idle = IdleConnections()
 
     def sweep(self) -> None:
-        """Close the idle connections that nobody has used for a while."""
+        """Close the idle connections that are idle for too long or too old."""
         self._idle.sweep()
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
@@ -105,15 +107,17 @@ class Client:
         """Send a request and return the response, whatever its status.
 
         `timeout` bounds everything from the lookup to the last byte, redirects included; `connect_timeout`
-        bounds each attempt to connect to one address; `max_bytes` counts decoded bytes. With `max_redirects`
-        0 a redirect is returned like any other response. The `json` value None means no body.
+        bounds each attempt to connect to one address; both are seconds. `max_bytes` counts decoded bytes; a
+        longer body is cut there with `truncate`, and refused without it. With `max_redirects` 0 a redirect is
+        returned like any other response. `https_only` refuses http addresses, redirects' too. A `json` of `None`
+        means no body.
 
         With `keep_alive` the connection stays open for some seconds for the next request to the same origin
         (`pool.py`). If a reused connection breaks before any byte of an answer, the request is sent once more
         on a new one: use it only for requests that may arrive twice.
 
-        Raises a subclass of OutboundError; ValueError, before anything is sent, for a method, header or
-        combination of bodies that can't be sent.
+        Raises a subclass of `OutboundError` if no usable response came. Raises `ValueError`, before anything is
+        sent, for a method, a header, a JSON value or a combination of bodies that can't be sent.
         """
         limits = TransferLimits(
             Deadline.after(timeout),
@@ -164,7 +168,10 @@ class Client:
         )
 
     def _parse_url(self, url: str, limits: TransferLimits, *, base: str = "") -> Target:
-        """Return what to connect to and ask for. Raises `AddressRefused` for a URL that may not be called."""
+        """Return the host, port and path of a URL, which may be relative to `base`.
+
+        Raises `AddressRefused` for a URL that is malformed or may not be called.
+        """
         if len(url) > MAX_URL_LENGTH or _CONTROL.search(url):
             message = f"The URL holds spaces or control characters, or is longer than {MAX_URL_LENGTH}."
             raise AddressRefused(message)
@@ -197,7 +204,10 @@ class Client:
         )
 
     def _exchange(self, request: Request, limits: TransferLimits) -> RawResponse:
-        """Send the request over an idle connection if there is one, else over a new one."""
+        """Send the request over an idle connection if one answers, else over a new one.
+
+        Raises a subclass of `OutboundError` if no usable response came.
+        """
         pooled = self._idle.take(request.target.origin) if limits.keep_alive else None
         if pooled is not None:
             try:
@@ -216,7 +226,9 @@ class Client:
     ) -> RawResponse:
         """Send the request over this socket and read the answer.
 
-        Raises `_Unanswered` if the connection broke before the first byte of an answer.
+        The body of a redirect that will be followed isn't read. Raises `_Unanswered` if the connection broke
+        before the first byte of an answer, `TimedOut` after the deadline, `ResponseTooLarge` if the body exceeds
+        `max_bytes` without `truncate`, and `BadResponse` for any other incomplete or malformed answer.
         """
         is_returned = False
         wire = DeadlineSocket(sock, limits.deadline)
@@ -248,7 +260,7 @@ class Client:
                 sock.close()
 
     def _open(self, target: Target, limits: TransferLimits) -> socket.socket:
-        """Return a connected socket, with TLS for https."""
+        """Return a connected socket, with TLS for https. Raises a subclass of `OutboundError` if that fails."""
         sock = open_socket(
             target.host,
             target.port,
@@ -280,7 +292,7 @@ class Client:
 
 @cache
 def _make_tls_context() -> ssl.SSLContext:
-    """Return the default trust store, with certifi's authorities added."""
+    """Return the default TLS context: the system's trust store and certifi's authorities, HTTP/1.1 only."""
     context = ssl.create_default_context()
     # A slim container may have no trust store of its own; an operator's own authorities are in the system's.
     context.load_verify_locations(certifi.where())
@@ -289,7 +301,7 @@ def _make_tls_context() -> ssl.SSLContext:
 
 
 def _find_redirect(answer: RawResponse, limits: TransferLimits) -> str | None:
-    """Return the address that a redirect leads to, or None if the answer isn't to be followed."""
+    """Return the address that a redirect leads to, or `None` if the answer isn't to be followed."""
     if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
         return None
     # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.
@@ -298,7 +310,7 @@ def _find_redirect(answer: RawResponse, limits: TransferLimits) -> str | None:
 
 
 def _check_method(method: str) -> str:
-    """Return the method in upper case. Raises ValueError if it can't be sent."""
+    """Return the method in upper case. Raises `ValueError` if it is no HTTP token."""
     if _TOKEN.fullmatch(method) is None:
         message = "This is not an HTTP method."
         raise ValueError(message)
@@ -308,7 +320,10 @@ def _check_method(method: str) -> str:
 def _encode_body(
     body: bytes | None, json: object, form: Mapping[str, str] | None
 ) -> tuple[bytes | None, str | None]:
-    """Return the body's bytes and content type."""
+    """Return the body's bytes and content type, each `None` if there is none to send.
+
+    Raises `ValueError` for more than one kind of body, and for JSON with NaN or infinity.
+    """
     if sum(part is not None for part in (body, json, form)) > 1:
         message = "Give one of body, json and form."
         raise ValueError(message)
@@ -320,7 +335,10 @@ def _encode_body(
 
 
 def _merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Merge the layers, later ones over earlier ones, ignoring the case of names. Raises ValueError."""
+    """Merge the layers, later ones over earlier ones, ignoring the case of names.
+
+    Raises `ValueError` for a name that is malformed or set by the client alone, or a value that can't be sent.
+    """
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:
         for name, value in layer.items():

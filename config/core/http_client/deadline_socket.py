@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from config.core.http_client.guard import Deadline
 
 CHUNK_BYTES = 64 * 1024
-# Smaller pieces for zlib, which copies what it has not consumed at every step.
+"""Bytes that are sent, read or decompressed at once."""
 ENCODED_CHUNK_BYTES = 16 * 1024
-# What gzip may add to a body that doesn't shrink. Without a limit on the encoded side, an endless row of
-# empty gzip members would never reach the limit on the decoded side.
+"""Bytes of a compressed body that are read at once; fewer, because zlib copies the rest at every step."""
 ENCODING_OVERHEAD_BYTES = 64 * 1024
+"""Bytes that gzip may add to a body that doesn't shrink.
+
+Without a limit on the encoded side, an endless row of empty gzip members would never reach the decoded limit.
+"""
 MAX_INTERIM_RESPONSES = 8
+"""Responses with a 1xx status that may come before the final one."""
 
 
 class _Receiver(io.RawIOBase):
@@ -66,15 +70,18 @@ class DeadlineSocket:
 
     @property
     def has_received(self) -> bool:
-        """Return whether any byte came in."""
+        """True once any byte has arrived."""
         return self._receiver.has_received
 
     def makefile(self, _mode: str) -> io.BufferedIOBase:
-        """Give http.client the one reader: a second one would lose what the first has buffered."""
+        """Give http.client the one reader, because a second one would lose the bytes that the first has buffered."""
         return self._reader
 
     def send(self, content: bytes) -> None:
-        """Send all of the content, or as much as the server reads before it closes."""
+        """Send the content; a connection that the server closes meanwhile ends it without an error.
+
+        Raises `TimeoutError` after the deadline.
+        """
         view = memoryview(content)
         try:
             while view:
@@ -82,11 +89,15 @@ class DeadlineSocket:
                 view = view[self._sock.send(view[:CHUNK_BYTES]) :]
         except ConnectionError:
             # A server may answer (413, 401) and close before it has read everything: the answer still counts.
-            # When there is none, reading it fails in its turn.
+            # If there is none, reading it will fail.
             return
 
     def receive_head(self, method: str) -> http.client.HTTPResponse:
-        """Return the final response with its headers, after skipping interim ones."""
+        """Return the final response, its headers read, after skipping interim ones.
+
+        Raises `http.client.HTTPException` for a malformed head or too many interim ones, and `OSError` if the
+        connection breaks or the deadline passes.
+        """
         for _ in range(MAX_INTERIM_RESPONSES):
             # http.client asks a socket for nothing but makefile().
             response = http.client.HTTPResponse(cast("socket.socket", self), method=method)
@@ -100,7 +111,12 @@ class DeadlineSocket:
 
 
 def read_body(response: http.client.HTTPResponse, *, max_bytes: int, truncate: bool) -> tuple[bytes, bool]:
-    """Return the decoded body and whether it was cut at `max_bytes`; memory stays within the limit."""
+    """Return the decoded body, and whether it was cut at `max_bytes`; memory stays within the limit.
+
+    Raises `ResponseTooLarge` if the body exceeds the limit without `truncate`, or its compressed bytes exceed it
+    by more than `ENCODING_OVERHEAD_BYTES`. Raises `BadResponse` for an unknown encoding,
+    `http.client.HTTPException` for an incomplete body, and `zlib.error` for a damaged one.
+    """
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding in ("", "identity"):
         if not truncate and response.length is not None and response.length > max_bytes:
@@ -125,7 +141,7 @@ def _too_large(max_bytes: int) -> ResponseTooLarge:
 
 def _read_plain(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[bytes]:
     received = 0
-    # One byte more than allowed is asked for, never a whole chunk, which a slow server might not have.
+    # At most one byte more than allowed is asked for: a slow server might not have a whole chunk.
     while piece := response.read(min(CHUNK_BYTES, max_bytes - received + 1)):
         received += len(piece)
         yield piece
@@ -133,6 +149,7 @@ def _read_plain(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[
 
 
 def _read_encoded(response: http.client.HTTPResponse, encoding: str, max_bytes: int) -> Iterator[bytes]:
+    """Yield the decompressed pieces of a body. Raises as `read_body` says."""
     inflater: _Inflater | None = None
     received = 0
     while piece := response.read(ENCODED_CHUNK_BYTES):
@@ -149,7 +166,7 @@ def _read_encoded(response: http.client.HTTPResponse, encoding: str, max_bytes: 
 
 
 def _check_complete(response: http.client.HTTPResponse) -> None:
-    """Raise if the body is shorter than announced."""
+    """Raise `http.client.IncompleteRead` if the body is shorter than announced."""
     # When read in pieces, http.client says nothing about a connection that closed before Content-Length.
     if response.length:
         partial = b""
@@ -173,7 +190,7 @@ class _Inflater:
         self._is_over = False
 
     def feed(self, encoded: bytes) -> Iterator[bytes]:
-        """Yield what the encoded bytes decompress to, in bounded pieces."""
+        """Yield the decompressed bytes in bounded pieces; bytes behind the end of the data are ignored."""
         while encoded and not self._is_over:
             if self._engine.eof:
                 # A gzip file may be several in a row; anything else behind the end is padding. Only the first
@@ -186,7 +203,7 @@ class _Inflater:
             encoded = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
 
     def finish(self) -> bytes:
-        """Return the last decoded bytes. Raises if the data ended too early."""
+        """Return the last decoded bytes. Raises `http.client.HTTPException` if the data ended too early."""
         # With no input left behind, flush() has no more than the rest of one match to give.
         remainder = self._engine.flush()
         if not self._engine.eof:

@@ -1,4 +1,4 @@
-"""The errors of calls to other servers."""
+"""Defines the errors of calls to other servers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 
 class OutboundError(Exception):
-    """A call that brought no usable response; `str()` is a sentence for people.
+    """Raised for a call that brought no usable response; `str()` is a sentence for people.
 
-    `may_have_reached` is False only when provably no byte of the request was sent.
+    `may_have_reached` is False only if provably no byte of the request was sent.
     """
 
     code: ClassVar[str] = "outbound_error"
@@ -19,27 +19,31 @@ class OutboundError(Exception):
 
 
 class AddressRefused(OutboundError):
-    """The URL is malformed, or it leads to an address that may not be called."""
+    """Raised if a URL is malformed, or leads to an address that may not be called."""
 
     code = "address_refused"
 
 
 class TimedOut(OutboundError):
+    """Raised if the lookup, a connection, the TLS handshake or the response took too long."""
+
     code = "timed_out"
 
 
 class ResponseTooLarge(OutboundError):
+    """Raised if the body exceeds `max_bytes` and isn't to be cut."""
+
     code = "response_too_large"
 
 
 class ConnectFailed(OutboundError):
-    """The name did not resolve, no address took the connection, or TLS failed."""
+    """Raised if the name could not be resolved, no address took the connection, or TLS failed."""
 
     code = "connect_failed"
 
 
 class NameNotFound(ConnectFailed):
-    """DNS has no such name, or no address for it: most often a typing error."""
+    """Raised if DNS has no such name, or no address for it, most often because of a typing error."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"No site was found under {host}. Check the address for typing errors.")
@@ -50,6 +54,6 @@ class TooManyRedirects(OutboundError):
 
 
 class BadResponse(OutboundError):
-    """The server broke the connection, or what it sent isn't a complete HTTP response."""
+    """Raised if the server broke the connection, or sent no complete HTTP response."""
 
     code = "bad_response"

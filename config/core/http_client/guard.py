@@ -17,9 +17,12 @@ from config.core.http_client.errors import AddressRefused, ConnectFailed, NameNo
 Address = IPv4Address | IPv6Address
 
 MAX_ADDRESSES_TRIED = 6
+"""The most addresses of one name that are tried."""
 MAX_LOOKUPS_AT_ONCE = 32
+"""The most lookups at once in a process; others wait until their deadlines."""
 MAX_PORT = 65535
 MAX_NAME_LENGTH = 253
+"""The most characters of a host name, without its final dot."""
 
 _LOOPBACK_V4 = IPv4Network("127.0.0.0/8")
 _LOOPBACK_V6 = IPv6Address("::1")
@@ -55,21 +58,19 @@ _METADATA_V6 = (
 # Only 2000::/3 is assigned as global unicast, so everything else is refused without being listed.
 _GLOBAL_V6 = IPv6Network("2000::/3")
 _REFUSED_V6 = (IPv6Network("2001::/23"), IPv6Network("2001:db8::/32"), IPv6Network("3fff::/20"))
-# Forms that carry an IPv4 address, with the number of bits to the right of it. The local NAT64 prefix
+# Networks whose addresses carry an IPv4 address, with the number of bits to its right. The local NAT64 prefix
 # 64:ff9b:1::/48 is not among them: it isn't globally routable, whatever it carries.
-_EMBEDDING_V6 = (
-    (IPv6Network("::/96"), 0),
-    (IPv6Network("64:ff9b::/96"), 0),
-    (IPv6Network("2002::/16"), 80),
-)
+_EMBEDDING_V6 = ((IPv6Network("::/96"), 0), (IPv6Network("64:ff9b::/96"), 0), (IPv6Network("2002::/16"), 80))
 
+# Labels with dots between them, such as `www.example.org` or `my_site.example.org.`.
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+# The last label of an address in numbers, such as the `1` of `127.1` or `0x7f000001`.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What the operator allows; the first two switches are for development."""
+    """The addresses that the operator allows; `allow_loopback` and `allow_private` are for development."""
 
     allow_loopback: bool = False
     allow_private: bool = False
@@ -86,13 +87,13 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """Return the deadline in that many seconds."""
+        """Return the deadline that is `seconds` from now."""
         return cls(monotonic() + seconds, seconds)
 
     def left(self) -> float:
         """Return the seconds left.
 
-        Raises TimeoutError instead of returning 0, which tells a socket not to block.
+        Raises `TimeoutError` if none are, because 0 would tell a socket not to block.
         """
         seconds_left = self.at - monotonic()
         if seconds_left <= 0:
@@ -102,19 +103,19 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Host:
-    """A host as somebody wrote it: `name` for DNS, Host and SNI; `address` is set if it was a literal."""
+    """A host of a URL: `name` is for DNS, the Host header and SNI; `address` is set if it was a literal."""
 
     name: str
     address: Address | None
 
     @property
     def bare(self) -> str:
-        """Return the name without an absolute name's final dot, which certificates and servers don't know."""
+        """The name without the final dot of an absolute name, which certificates and servers don't know."""
         return self.name.removesuffix(".")
 
     @property
     def shown(self) -> str:
-        """Return the name as people write it, in its own script."""
+        """The name as people write it, in the script of its language."""
         try:
             return idna.decode(self.bare)
         except UnicodeError:
@@ -133,6 +134,7 @@ def is_allowed(address: IPv4Address | IPv6Address, policy: Policy) -> bool:
 
 
 def _is_allowed_v6(address: IPv6Address, policy: Policy) -> bool:
+    """Return whether the address may be connected to; one that carries an IPv4 address is judged by that."""
     # A zone id only makes sense on a link, and links are not the public internet.
     if address.scope_id is not None or any(address in network for network in _METADATA_V6):
         return False
@@ -156,8 +158,9 @@ def _is_public_v4(address: IPv4Address) -> bool:
 def read_host(text: str) -> Host:
     """Read a host name or an address in any form that getaddrinfo would take, without asking DNS.
 
-    IPv4 in decimal, hexadecimal, octal or short form becomes the address which the C library makes of it, so
-    that the decision about it doesn't hang on the platform's resolver. IPv6 comes without its brackets.
+    IPv4 in decimal, hexadecimal, octal or short form becomes the address that the C library makes of it, so that
+    the decision about it doesn't depend on the platform's resolver. `text` has an IPv6 address without its
+    brackets. Raises `AddressRefused` for a text that is neither a valid name nor an address.
     """
     if ":" in text:
         try:
@@ -193,8 +196,9 @@ def read_host(text: str) -> Host:
 def connect(host: str, port: int, *, timeout: float, policy: Policy) -> socket.socket:
     """Connect a raw socket under the same guard as HTTP; `timeout` covers the lookup and all attempts.
 
-    The socket comes back with `timeout` set for each operation; a deadline over several is the caller's.
-    Raises AddressRefused, ConnectFailed or TimedOut.
+    The socket has `timeout`, in seconds, set for each operation; a deadline over several is the caller's. Raises
+    `AddressRefused` for a host or port that may not be called, `ConnectFailed` (`NameNotFound`) if there is no
+    connection, and `TimedOut` if that takes too long.
     """
     sock = open_socket(
         read_host(host.removeprefix("[").removesuffix("]")),
@@ -210,7 +214,11 @@ def connect(host: str, port: int, *, timeout: float, policy: Policy) -> socket.s
 def open_socket(
     host: Host, port: int, *, deadline: Deadline, connect_timeout: float, policy: Policy
 ) -> socket.socket:
-    """Look the host up once, check every answer, and connect to the first checked address that answers."""
+    """Look the host up once, check every answer, and connect to the first address that takes the connection.
+
+    At most `MAX_ADDRESSES_TRIED` are tried, each for `connect_timeout` seconds within the deadline. Raises as
+    `connect` does.
+    """
     if not 0 < port <= MAX_PORT:
         message = f"Port {port} cannot be connected to."
         raise AddressRefused(message)
@@ -235,6 +243,7 @@ def open_socket(
 
 
 def _connect_to(address: Address, port: int, timeout: float) -> socket.socket:
+    """Connect to an address. Raises `OSError` if that fails, `AddressRefused` if it ended up elsewhere."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -261,7 +270,7 @@ def _check_peer(sock: socket.socket, address: Address) -> None:
 _UNKNOWN_NAMES = frozenset(
     getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)
 )
-"""The resolver's errors for a name that doesn't exist, as opposed to a name server that doesn't answer."""
+"""The resolver's errors for a name that doesn't exist, rather than for a name server that doesn't answer."""
 
 # getaddrinfo can't be interrupted, so a lookup that outlives its deadline keeps its thread until the system's
 # resolver gives up. The semaphore keeps a dead name server from filling the process with such threads.
@@ -269,7 +278,10 @@ _lookups = threading.BoundedSemaphore(MAX_LOOKUPS_AT_ONCE)
 
 
 def _resolve(host: Host, port: int, deadline: Deadline) -> list[Address]:
-    """Return the addresses of the host, in the resolver's order. Raises a subclass of `OutboundError`."""
+    """Return the addresses of the host, in the resolver's order.
+
+    Raises `NameNotFound` if it has none, `TimedOut` after the deadline, and `ConnectFailed` for other failures.
+    """
     if host.address is not None:
         return [host.address]
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""Requests and responses of the HTTP client, as data."""
+"""Defines the requests, responses and limits of the HTTP client."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from config.core.http_client.guard import Deadline, Host
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# The headers that another origin may see after a redirect. Any other could be a credential or a signature, under
-# whatever name, so the list is of what stays.
+# The only headers that another origin may see after a redirect: any other could be a credential or a signature,
+# whatever its name.
 _HARMLESS_HEADERS = frozenset(
     {
         "accept",
@@ -53,18 +53,17 @@ class Headers(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Response:
-    """A response.
-
-    `url` is the last address, `redirects` are pairs of status and target, `truncated` says that the body was
-    cut.
-    """
+    """A response, after any redirects that were followed."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
+    """The address that answered last."""
     truncated: bool
+    """True if the body was cut at `max_bytes`."""
     redirects: tuple[tuple[int, str], ...]
+    """The status and target of each redirect that was followed."""
 
 
 class Options(TypedDict, total=False):
@@ -85,7 +84,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Target:
-    """Where a request goes: a parsed, checked URL."""
+    """A parsed and checked URL; `path` includes the query."""
 
     scheme: str
     host: Host
@@ -94,12 +93,12 @@ class Target:
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """Return scheme, host and port."""
+        """The scheme, host and port."""
         return self.scheme, self.host.bare, self.port
 
     @property
     def authority(self) -> str:
-        """Return the host with its port, if that isn't the default, as the Host header names it."""
+        """The host, with its port if that isn't the default, as the Host header names it."""
         name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
         return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
 
@@ -110,7 +109,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it will be sent."""
+    """A request without the headers that the client sets itself."""
 
     method: str
     target: Target
@@ -129,7 +128,11 @@ class Request:
         return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
 
     def after_redirect(self, status: int, target: Target) -> Request:
-        """Return the request that a browser would make next."""
+        """Return the request that a browser would make next.
+
+        Another origin gets the harmless headers alone. After 303, or after 301 or 302 for a POST, it is a GET
+        without a body.
+        """
         headers = self.headers
         if target.origin != self.target.origin:
             headers = {name: value for name, value in headers.items() if name.lower() in _HARMLESS_HEADERS}
@@ -144,7 +147,7 @@ class Request:
 
 @dataclass(frozen=True)
 class TransferLimits:
-    """The limits of one call, shared by all its redirects."""
+    """The limits of one call, which all its redirects share; `Client.request` explains each."""
 
     deadline: Deadline
     connect_timeout: float
@@ -157,7 +160,7 @@ class TransferLimits:
 
 @dataclass(frozen=True)
 class RawResponse:
-    """One hop's response."""
+    """The response to one request; a redirect that will be followed has no body."""
 
     status: int
     headers: Headers

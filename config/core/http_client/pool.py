@@ -1,7 +1,7 @@
 """Keeps connections open between requests to the same origin.
 
-A connection is kept only after a completely read answer, and so briefly that a name that leads elsewhere by
-now, or an expired certificate, is noticed within a minute. Its address was checked when it was opened.
+A connection is kept only after a completely read answer, and for at most a minute, so that a name that leads
+elsewhere, or a certificate that expires, is noticed by then. Its address was checked when it was opened.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Origin = tuple[str, str, int]
 
 IDLE_SECONDS: Final = 5.0
-"""Less than the time after which common servers close an idle connection."""
+"""Seconds that a connection may be idle; common servers close it only later."""
 MAX_AGE_SECONDS: Final = 60.0
-"""The age after which the name is resolved, and the certificate checked, again."""
+"""Seconds after which a connection isn't reused, so that name and certificate are checked again."""
 MAX_PER_ORIGIN: Final = 8
 """The most idle connections of one scheme, host and port."""
 MAX_TOTAL: Final = 128
@@ -46,11 +46,14 @@ class IdleConnections:
         self._lock = threading.Lock()
 
     def take(self, origin: Origin) -> PooledConnection | None:
-        """Return a connection that the other side has neither closed nor written to, or None."""
+        """Take out and return a usable connection of the origin, or return `None` if there is none.
+
+        Connections that are too old, or that the other side has closed or written to, are closed on the way.
+        """
         while True:
             with self._lock:
                 connections = self._idle.get(origin)
-                # The most recently used one, so that those that aren't needed expire.
+                # The most recently used connection, so that those that aren't needed expire.
                 connection = connections.pop() if connections else None
                 if connection is not None:
                     self._count -= 1
@@ -63,9 +66,10 @@ class IdleConnections:
             connection.socket.close()
 
     def put(self, origin: Origin, sock: socket.socket, *, opened_at: float) -> None:
-        """Keep a connection.
+        """Keep a connection for the next request to its origin.
 
-        If there are too many, the oldest of its origin, or all of the oldest origin, are closed.
+        Beyond `MAX_PER_ORIGIN` the oldest of the origin is closed. Beyond `MAX_TOTAL` all connections of the
+        origin that got one least recently are closed.
         """
         now = monotonic()
         with self._lock:
@@ -83,7 +87,7 @@ class IdleConnections:
             connection.socket.close()
 
     def sweep(self) -> None:
-        """Close the connections that nobody has used for a while."""
+        """Close the connections that are idle for too long or too old."""
         now = monotonic()
         with self._lock:
             expired = [
@@ -109,7 +113,7 @@ def _is_fresh(connection: PooledConnection, now: float) -> bool:
 
 
 def _is_silent(sock: socket.socket) -> bool:
-    """Return whether nothing has arrived unasked, the end of the connection included."""
+    """Return whether the other side has neither sent anything nor closed the connection."""
     try:
         poll = select.poll()
         poll.register(sock, select.POLLIN | select.POLLHUP | select.POLLERR)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SECONDS: Final = re.compile(r"(\d+)(?:\.\d{0,9})?", re.ASCII)
-"""With a fraction too, which the RFC doesn't know, but models' services send."""
+"""Matches seconds, such as `30`, and seconds with a fraction, which the RFC lacks but models' services send."""
 _MAX_DIGITS: Final = 9
 """A number with more digits is longer than any wait; Python refuses to read very long ones."""
 
@@ -19,7 +19,8 @@ _MAX_DIGITS: Final = 9
 def read_retry_after(headers: Mapping[str, str], *, now: datetime, longest: timedelta) -> timedelta | None:
     """Return the wait that `Retry-After` names in seconds or as an HTTP date, from zero to `longest`.
 
-    `None` without the header, and for a value that can't be read. A moment that has passed is a wait of zero.
+    Returns `None` without the header, and for a value that can't be read. A moment that has passed is a wait of
+    zero.
     """
     value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
     if seconds := _SECONDS.fullmatch(value):

@@ -1,4 +1,4 @@
-"""The guarded HTTP client that this process shares, with the operator's policy."""
+"""Holds the guarded HTTP client that this process shares, with the operator's policy."""
 
 from __future__ import annotations
 

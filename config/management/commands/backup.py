@@ -38,6 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _write(self, target: Path, keep: int | None) -> None:
+        """Write the backup, then delete older ones. Raises `CommandError` if `keep` doesn't fit the target."""
         is_folder = target.is_dir()
         if keep is not None and (keep < 1 or not is_folder):
             message = "--keep needs a folder that is there, and a number of at least 1."
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         size = path.stat().st_size
         self.stdout.write(f"{path} ({size} bytes). Keep FIELD_KEYS and SECRET_KEY apart from it.")
         if keep is not None:
-            # Only now that the new one is complete.
+            # Older backups are deleted only now that the new one is complete.
             dropped = backup.delete_old_backups(target, keep=keep)
             self.stdout.write(
                 f"{counted(len(dropped), 'older one was', 'older ones were')} deleted; the newest {keep} are kept."

@@ -1,4 +1,4 @@
-"""demo: fills a development instance with a workspace that reads the sample feed, and prints what to open."""
+"""demo: creates a development instance's sample workspace and its source, and prints what to open."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ WORKSPACE: Final = "Demo"
 OWNER: Final = "owner@demo.example"
 SOURCE: Final = "Sample feed"
 ENGINES: Final = ("Short Post", "Quote Graphic")
-"""Engine outputs that take seconds, so that the first item is there soon."""
+"""Engine outputs that take seconds, so that the first item is ready soon."""
 READY_SECONDS: Final = 60.0
+"""The longest wait for the service."""
 FIRST_ITEM_SECONDS: Final = 60.0
+"""The longest wait for the first item."""
 
 
 class Command(BaseCommand):
@@ -54,6 +56,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        """Run the command. Raises `CommandError` outside of development, and if a wait ends in vain."""
         if not settings.IS_DEVELOPMENT:
             message = (
                 "The demo workspace is for development only; make one with: manage.py issue_token --create."
@@ -65,10 +68,11 @@ class Command(BaseCommand):
         try:
             self._fill(waits=not options["no_wait"])
         except KeyboardInterrupt:
-            # Ctrl-C stops the whole group, and the service says so itself.
+            # Ctrl-C stops the whole group of processes, and the service itself says so.
             sys.exit(130)
 
     def _fill(self, *, waits: bool) -> None:
+        """Create the workspace's log-in and source, and print the guide; with `waits` once an item is ready."""
         if waits:
             # The source is polled as soon as it exists, so the service must be there to answer.
             _wait_until(
@@ -94,7 +98,7 @@ def _address(path: str) -> str:
 
 
 def _make_workspace() -> Workspace:
-    """Return the workspace, as old as its history; nobody can log in before `_create_log_in`."""
+    """Return the workspace, created if there is none, as old as its history; its owner can't log in yet."""
     with transaction.atomic(), clock.frozen_at(utc_now() - history.WORKSPACE_AGE):
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
@@ -114,7 +118,7 @@ def _make_workspace() -> Workspace:
 
 
 def _create_log_in(workspace: Workspace) -> tuple[str | None, str | None]:
-    """Return the owner's password and the API key, each None unless this call created it."""
+    """Create the owner's password and an API key if there are none; return each, or `None` if it existed."""
     password = token = None
     with transaction.atomic():
         owner = User.objects.select_for_update().get(email=OWNER)
@@ -124,17 +128,16 @@ def _create_log_in(workspace: Workspace) -> tuple[str | None, str | None]:
             owner.save(update_fields=["password"])
         if not ApiToken.everywhere.filter(workspace=workspace).exists():
             name = "Printed by the first start"
-            token = tokens.mint(workspace, name=name, created_by=owner, actor=ACTOR).secret
+            token = tokens.issue(workspace, name=name, created_by=owner, actor=ACTOR).secret
     return password, token
 
 
 def _make_source(workspace: Workspace) -> None:
-    """Add the source of the sample feed, or update its address."""
+    """Add the source of the sample feed unless the sample data were removed, or update its address."""
     config = {"url": _address(demo_views.PATH)}
     source = Source.everywhere.filter(workspace=workspace, name=SOURCE, type="rss", deleted_at=None).first()
     if source is None:
         if not samples.has_samples(workspace):
-            # Somebody removed the sample data.
             return
         source_settings = collect.SourceSettings(
             type="rss", name=SOURCE, config=config, engines=ENGINES, poll_interval_minutes=60
@@ -158,7 +161,7 @@ def _ready_item(workspace: Workspace) -> GeneratedItem | None:
 
 
 def _expects_items(workspace: Workspace) -> bool:
-    """Return whether an item can still become ready: on a later start everything may be published already."""
+    """Return whether an item may still become ready; on a later start all may be published already."""
     is_new: bool = samples.has_samples(workspace) and not _items(workspace).exists()
     return is_new or _items(workspace).in_making().exists()
 
@@ -174,7 +177,7 @@ def _is_service_ready() -> bool:
 
 
 def _wait_until(is_done: Callable[[], bool], seconds: float, timeout_message: str) -> None:
-    """Wait for the condition. Raises `CommandError` after that many seconds."""
+    """Wait until `is_done` returns True. Raises `CommandError` after `seconds`; exits if the service is gone."""
     deadline, parent = monotonic() + seconds, os.getppid()
     while not is_done():
         if os.getppid() != parent:
@@ -188,7 +191,7 @@ def _wait_until(is_done: Callable[[], bool], seconds: float, timeout_message: st
 def _guide(
     workspace: Workspace, *, password: str | None, token: str | None, item: GeneratedItem | None
 ) -> str:
-    """Return the text that says what to open and try."""
+    """Return the text that says what to open and try, with the password and key if they are new."""
     url = settings.PUBLIC_URL
     feed = (
         Outlet.everywhere.filter(workspace=workspace, platform="feed", deleted_at=None).order_by("id").first()
@@ -233,9 +236,10 @@ def _data_dir_argument() -> str:
 
 
 def _curl_lines(url: str, bearer: str, item: GeneratedItem | None) -> list[str]:
+    """Return calls of the API to try; without an item, the one that publishes lists events instead."""
     head = f'curl -sS -H "Authorization: Bearer {bearer}"'
     post = f"{head} -H 'Content-Type: application/json'"
-    # Another text on each run: the same one again would be a duplicate.
+    # The text differs on each run, because the same one again would be a duplicate.
     pushed = {
         "title": "A note from the command line",
         "body": f"The harbour ferry {secrets.token_hex(3)} leaves at seven from now on, twenty minutes earlier than "

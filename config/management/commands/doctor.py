@@ -1,4 +1,4 @@
-"""doctor: prints a line for each thing that this instance needs, with what to do if it is missing."""
+"""doctor: prints the result of each check of this instance, with what to do about a fault."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 class Command(BaseCommand):
     help = "Check settings, database, broker, clock, restore, media, disk, backups, outbound guard, keys, dispatcher and dead rows."
-    # Django's checks are the doctor's first check; run by Django, a failing one would end the command before the others.
+    # Django's checks are the doctor's first check. If Django ran them, a failing one would end the command.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        """Print the findings, and exit with 1 if one of them is a failure."""
         findings = doctor.examine()
         has_failed = any(finding.verdict == "FAIL" for finding in findings)
         if options["json"]:

@@ -1,4 +1,4 @@
-"""media: says whether the media folder belongs to the database, and what the sweep of its files waits for."""
+"""media: says whether the media folder belongs to the database, and whether its sweep waits for approval."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class Command(BaseCommand):
         self.stdout.write(f"The next sweep may take {counted(approved, 'file')}; it begins within a minute.")
 
     def _report(self) -> None:
+        """Print the folder's state. Raises `CommandError` if it isn't this database's, or its sweep waits."""
         comparison = media_root_id.compare_folder()
         stop_reason = media_sweep.why_stopped()
         trashed = [path for path in files.trash_folder().rglob("*") if path.is_file()]

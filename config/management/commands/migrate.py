@@ -1,4 +1,4 @@
-"""migrate: Django's command, which here refuses a database whose old migrations are incomplete."""
+"""migrate: runs Django's command, unless a database lacks some of the old migrations."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--wipe", action="store_true", help="replace this instance's data")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        """Restore, and print what was restored and stopped. Raises `CommandError` if the backup is refused."""
         try:
             result = restore.restore(options["path"].absolute(), wipe=options["wipe"])
         except (backup_archive.UnusableBackup, OSError) as error:

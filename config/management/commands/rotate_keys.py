@@ -29,18 +29,19 @@ class Command(BaseCommand):
         if not options["check"]:
             for rotated in rotate_keys.rotate():
                 self.stdout.write(
-                    f"{rotated.column}: {rotated.anew} encrypted again{self._problems(rotated)}"
+                    f"{rotated.column}: {rotated.rewritten} encrypted again{self._problems(rotated)}"
                 )
-                is_complete = is_complete and not rotated.shut
+                is_complete = is_complete and not rotated.undecryptable
         if not self._check() or not is_complete:
             raise SystemExit(1)
 
     def _problems(self, rotated: rotate_keys.RotatedColumn) -> str:
         overtaken = f", {rotated.overtaken} changed by others in the meantime" if rotated.overtaken else ""
-        return overtaken + (f", {rotated.shut} that no key decrypts" if rotated.shut else "")
+        lost = f", {rotated.undecryptable} that no key decrypts" if rotated.undecryptable else ""
+        return overtaken + lost
 
     def _check(self) -> bool:
-        """Print how many values each key encrypts; return whether the first one encrypts all."""
+        """Print how many values each key encrypts, and return whether the first one encrypts all."""
         newest = rotate_keys.newest_key()
         known = {str(pair).partition(":")[0] for pair in settings.FIELD_KEYS}
         total: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""runserver: Django's command, at the service's port."""
+"""runserver: runs Django's command at the service's port."""
 
 from __future__ import annotations
 

@@ -20,15 +20,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--host",
-            default=settings.WEB_HOST,
-            help="The address to listen at (default: %(default)s).",
+            "--host", default=settings.WEB_HOST, help="The address to listen at (default: %(default)s)."
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        """Serve until a signal. Raises `CommandError` if the port can't be used, or a restore isn't finished."""
         from config import server  # noqa: PLC0415  gunicorn, which `help` doesn't need
 
-        # Before the fork, so that a restarted process doesn't have to import every view first.
+        # Imported before the fork, so that a restarted process doesn't have to import every view first.
         import_module(settings.ROOT_URLCONF)
         try:
             unfinished_restore.refuse_to_start(before_fork=True)

@@ -15,5 +15,5 @@ class Command(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         if find_spec("pytest") is None:
             sys.exit("pytest isn't installed; `make install` installs it.")
-        # Another process, because this one's settings point to the development data.
+        # pytest replaces this process, whose settings point to the development data.
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *argv[2:]])  # noqa: S606  this interpreter

@@ -1,4 +1,4 @@
-"""Serializes generated items for the API: a whole item, a page of items, and what blocks their publishing."""
+"""Reads and filters generated items for the API, and serializes them and what blocks their publishing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.core import ids
 from config.core.api.etags import strong_tag
 from config.core.clock import utc_now
 from config.core.database.prepared_queries import Prepared
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.errors import Detail, Invalid
 from pipeline import payloads, publish
 from pipeline.generate import recoverable_failures
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from django.db.models import QuerySet
+
     from pipeline.publish import PublishWish
     from pipeline.review import explanation
 
 
-COLUMNS: Final[Mapping[str, str]] = {
+LOOKUP_BY_FILTER: Final[Mapping[str, str]] = {
     "source": "source_id",
     "status": "status__in",
     "bucket": "bucket",
@@ -49,16 +51,17 @@ COLUMNS: Final[Mapping[str, str]] = {
     "publish_after": "publish_at__gte",
     "publish_before": "publish_at__lt",
 }
+"""The lookup of each filter that needs no join."""
 
 
 def notes_on(wish: PublishWish) -> list[dict[str, str]]:
-    """Return notes on the request to publish, such as that its local time was skipped by the clocks."""
+    """Return a note if the clocks skip the requested local time, so that it was moved; empty otherwise."""
     message = shift_of(wish.clock) if wish.clock is not None else ""
     return [{"code": "time_moved", "message": message}] if message else []
 
 
-def answered(item: GeneratedItem, status: int) -> Response:
-    """Return a response with the whole item, as every call does that changed it."""
+def item_response(item: GeneratedItem, status: int) -> Response:
+    """Return a response with the whole item, which answers every call that changes it."""
     body = serialize_whole(item)
     return Response(body, status=status, headers={"ETag": item_tag(item, body)})
 
@@ -67,18 +70,19 @@ def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
     """Return the whole item as the API shows it."""
     publications, assets = publications_by_item([item.pk]), assets_by_item([item.pk])
     (row,) = recoverable_failures.with_current_errors(item.workspace, [payloads.row_of(item)])
+    progress = read_progress([item.pk] if item.status == GeneratedItemStatus.GENERATING else [])
     return payloads.generated_item(
         row,
         publications=publications.get(item.pk, ()),
         assets=assets.get(item.pk, ()),
         requires_approval=item.workspace.requires_approval,
         now=utc_now(),
-        progress=progress_of([item.pk] if item.status == GeneratedItemStatus.GENERATING else []).get(item.pk),
+        progress=progress.get(item.pk),
     )
 
 
-def progress_of(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
-    """Return stage and percentage of these items' runs; makes no query without items."""
+def read_progress(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
+    """Return the stage and percentage of these items' runs, by item; make no query if there are no items."""
     if not keys:
         return {}
     rows = GeneratedItem.everywhere.filter(pk__in=keys)
@@ -87,7 +91,11 @@ def progress_of(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
 
 
 def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
-    """Return the tag of an item, with what changes without its version: publications, delay, progress."""
+    """Return the entity tag of an item as `body` shows it.
+
+    Its version isn't enough: publications, the delay, a run's progress, whether a retry can help, and the
+    workspace's setting of approvals change without it.
+    """
     publication_versions = sum(publication["version"] for publication in body["publications"])
     overdue_seconds = body["overdue_seconds"]
     progress = body["progress"]
@@ -97,29 +105,27 @@ def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
         *([publication_versions] if publication_versions else []),
         *([overdue_seconds] if overdue_seconds else []),
         *([progress["stage"], progress["percent"]] if progress else []),
-        # Whether a retry can help may change without the item's version.
         *(["final"] if is_final else []),
-        # So may the workspace's setting.
         *(["approval"] if body["approval"]["required"] else []),
     )
 
 
-def alt_texts_of(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:
-    """Return the alternative texts by asset. Raises `Invalid` for an asset that isn't this item's."""
+def validate_alt_texts(item: GeneratedItem, changes: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:
+    """Return the alternative texts by asset. Raises `Invalid` if the item has no such asset."""
     own_assets = set(Asset.everywhere.filter(item=item, revoked_at=None).values_list("pk", flat=True))
     details = [
         Detail(
             f"assets[{index}].id", "unknown_asset", "This item has no such asset; its `assets` lists them."
         )
-        for index, change in enumerate(given)
+        for index, change in enumerate(changes)
         if change["id"] not in own_assets
     ]
     if details:
         raise Invalid(*details)
-    return {change["id"]: change["alt_text"] for change in given}
+    return {change["id"]: change["alt_text"] for change in changes}
 
 
-def item_rows(
+def filter_items(
     *,
     workspace: UUID,
     test: bool,
@@ -127,11 +133,14 @@ def item_rows(
     raw_item: UUID | None = None,
     runs: Sequence[UUID] = (),
     **filters: Any,
-) -> Any:
-    """Return the items that the filters leave."""
+) -> QuerySet[Any]:
+    """Return the items of the workspace that match the filters, which are those of `LOOKUP_BY_FILTER`.
+
+    `runs` are the runs that were made from `raw_item` together with others.
+    """
     # Value() gives `test = false`; Django's `NOT test` would keep SQLite from using the index of the list.
-    rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
-    rows = rows.filter(**{COLUMNS[name]: value for name, value in filters.items()})
+    rows: QuerySet[Any] = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
+    rows = rows.filter(**{LOOKUP_BY_FILTER[name]: value for name, value in filters.items()})
     if raw_item is not None:
         rows = rows.filter(items_made_from(raw_item, runs=runs))
     if outlet is not None:
@@ -140,27 +149,30 @@ def item_rows(
 
 
 def _query_page(
-    *, after: UUID | int | None, most: int, is_ascending: bool, include: tuple[str, ...], **narrowed: Any
-) -> Any:
-    rows = item_rows(**narrowed)
+    *, after: UUID | int | None, most: int, is_ascending: bool, include: tuple[str, ...], **conditions: Any
+) -> QuerySet[Any]:
+    """Return the query of a page: at most `most` rows that come after the key `after`."""
+    rows = filter_items(**conditions)
     if after is not None:
         rows = rows.filter(id__gt=after) if is_ascending else rows.filter(id__lt=after)
     return _select_values(rows.order_by("id" if is_ascending else "-id"), include)[:most]
 
 
-def items_by_key(rows: Any, keys: Sequence[UUID], *, include: tuple[str, ...]) -> list[Any]:
-    """Return the rows of these items, in the order of the keys."""
+def items_by_key(rows: QuerySet[Any], keys: Sequence[UUID], *, include: tuple[str, ...]) -> list[Any]:
+    """Return those of the rows that have these keys, in the order of the keys."""
     rows_by_key = {row["id"]: row for row in _select_values(rows.filter(pk__in=keys), include)}
     return [rows_by_key[key] for key in keys if key in rows_by_key]
 
 
-def _select_values(rows: Any, include: tuple[str, ...]) -> Any:
+def _select_values(rows: QuerySet[Any], include: tuple[str, ...]) -> QuerySet[Any, Any]:
     """Return the rows with the lean columns and those of the included long fields."""
     columns = [name for field in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[field]]
     return rows.values(*payloads.GENERATED_ITEM_LEAN_FIELDS, *columns)
 
 
+# The best plan of a list depends on the values of its filters.
 _PAGE_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(_query_page, keeps_plan=False)
+# Each number of items is a separate statement: kept, their plans would push out the others.
 _PUBLICATIONS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
@@ -177,8 +189,8 @@ _ASSETS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def item_page(after: UUID | int | None, max_rows: int, **conditions: Any) -> list[dict[str, Any]]:
-    """Return the rows of a page of items, at most `max_rows`."""
+def read_item_page(after: UUID | int | None, max_rows: int, **conditions: Any) -> list[dict[str, Any]]:
+    """Return at most `max_rows` rows that come after the key `after`; `conditions` are of `filter_items`."""
     return _PAGE_QUERY.ask(after=after, most=max_rows, **conditions)
 
 
@@ -207,12 +219,13 @@ def serialize_explanation(item: GeneratedItem, explained: explanation.Explained)
 
 
 def _serialize_blocker(blocker: publish.Blocker) -> dict[str, Any]:
+    """Return a blocker of the item; the caller adds the outlet and publication of another one."""
     call = blocker.clears
     return {
         "code": blocker.code,
         "message": blocker.message,
-        "since": as_z_or_none(blocker.since),
-        "until": as_z_or_none(blocker.until),
+        "since": format_utc_or_none(blocker.since),
+        "until": format_utc_or_none(blocker.until),
         "outlet": None,
         "publication": None,
         "clears": call and {"method": call.method, "path": call.path, "body": call.body},
@@ -220,7 +233,7 @@ def _serialize_blocker(blocker: publish.Blocker) -> dict[str, Any]:
 
 
 def serialize_rehearsal(item: GeneratedItem, verdicts: Sequence[publish.OutletVerdict]) -> dict[str, Any]:
-    """Return what publishing would send to each outlet, and the problems."""
+    """Return the post that each outlet would get, with the outlet's problems."""
     outlets = []
     for verdict in verdicts:
         length = platform_of(verdict.outlet.platform).length(account_of(verdict.outlet), verdict.post)
@@ -229,7 +242,7 @@ def serialize_rehearsal(item: GeneratedItem, verdicts: Sequence[publish.OutletVe
             {
                 "outlet": ids.encode("out", verdict.outlet.pk),
                 "platform": verdict.outlet.platform,
-                "publish_at": as_z(verdict.due_at),
+                "publish_at": format_utc(verdict.due_at),
                 "ok": not verdict.problems and verdict.outlet.status == OutletStatus.OK,
                 "credentials": verdict.outlet.status,
                 "problems": [problem.as_json() for problem in verdict.problems],

@@ -16,7 +16,7 @@ from config.core.api.query_params import (
     plain_text,
     public_id,
 )
-from config.core.datetimes import EMPTY_RANGE
+from config.core.datetimes import EMPTY_RANGE_MESSAGE
 from config.core.errors import Invalid
 from pipeline import payloads
 from pipeline.api import search_pages
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _include_parameter() -> Parameter:
-    """Return the parameter that names the long fields to show."""
+    """Return the parameter that names the long fields to show, separated by commas."""
     long_fields = tuple(payloads.GENERATED_ITEM_LONG_FIELDS)
 
     def read(text: str) -> list[str]:
@@ -61,7 +61,7 @@ def _variant_group_parameter() -> Parameter:
 
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
-    "q": search_pages.words(),
+    "q": search_pages.search_parameter(),
     "source": public_id("src"),
     "status": choices(*GeneratedItemStatus.values),
     "bucket": choice(*Bucket.values),
@@ -83,7 +83,7 @@ FILTERS: Final[Mapping[str, Parameter]] = {
 _ALIASES: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
 """Short aliases, named as in `GET /analytics`."""
 JOINED_FILTERS: Final = frozenset({"outlet", "raw_item"})
-"""Filters that need a join."""
+"""Filters that need a join; the others are in `LOOKUP_BY_FILTER`."""
 
 
 def expand_aliases(query: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def expand_aliases(query: dict[str, Any]) -> dict[str, Any]:
     # Only the aliases promise a range; the long names are independent bounds.
     start, end = query.get("from"), query.get("to")
     if start is not None and end is not None and start >= end:
-        raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE)
+        raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE_MESSAGE)
     for short, name in _ALIASES.items():
         if short in query:
             if name in query:

@@ -18,20 +18,20 @@ from pipeline import payloads, search
 from pipeline.api import response_schemas, search_pages
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.generated_items.answers import (
-    COLUMNS,
-    alt_texts_of,
-    answered,
+    LOOKUP_BY_FILTER,
     assets_by_item,
-    item_page,
-    item_rows,
+    filter_items,
+    item_response,
     item_tag,
     items_by_key,
     notes_on,
-    progress_of,
     publications_by_item,
+    read_item_page,
+    read_progress,
     serialize_explanation,
     serialize_rehearsal,
     serialize_whole,
+    validate_alt_texts,
 )
 from pipeline.api.generated_items.filters import FILTERS, JOINED_FILTERS, expand_aliases
 from pipeline.api.inputs.generated_items import (
@@ -39,7 +39,7 @@ from pipeline.api.inputs.generated_items import (
     PublishInput,
     RegenerateInput,
     RejectInput,
-    moment_asked_for,
+    read_moment,
     refuse_unless_schedulable,
 )
 from pipeline.generate import generation_plan, recoverable_failures
@@ -89,15 +89,17 @@ class GeneratedItemView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = expand_aliases(read_query(request, FILTERS))
         include = tuple(query.get("include", ()))
-        filters = {name: value for name, value in query.items() if name in COLUMNS or name in JOINED_FILTERS}
+        filters = {
+            name: value for name, value in query.items() if name in LOOKUP_BY_FILTER or name in JOINED_FILTERS
+        }
 
         caller = self.caller
         raw_item = filters.get("raw_item")
         runs = runs_using(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
-        narrowed = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
-        rows = item_rows(**narrowed)
+        conditions = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
+        rows = filter_items(**conditions)
         if "q" in query:
-            result_page = search_pages.page_found(
+            result_page = search_pages.search_page(
                 request,
                 query,
                 rows,
@@ -109,15 +111,18 @@ class GeneratedItemView(PipelineResource):
             )
         else:
             result_page = page_by(
-                request, partial(item_page, **narrowed, include=include), query, key_of=lambda row: row["id"]
+                request,
+                partial(read_item_page, **conditions, include=include),
+                query,
+                key_of=lambda row: row["id"],
             )
         now = utc_now()
         keys = [row["id"] for row in result_page.rows]
         publications, assets = publications_by_item(keys), assets_by_item(keys)
-        progress = progress_of(
+        progress = read_progress(
             [row["id"] for row in result_page.rows if row["status"] == GeneratedItemStatus.GENERATING]
         )
-        rows = recoverable_failures.with_current_errors(self.caller.workspace, result_page.rows)
+        item_rows = recoverable_failures.with_current_errors(self.caller.workspace, result_page.rows)
         data = [
             payloads.generated_item(
                 row,
@@ -128,7 +133,7 @@ class GeneratedItemView(PipelineResource):
                 include=include,
                 progress=progress.get(row["id"]),
             )
-            for row in rows
+            for row in item_rows
         ]
         return result_page.respond(request, data)
 
@@ -158,7 +163,7 @@ class GeneratedItemView(PipelineResource):
         changes = dict(self.read_body(request, GeneratedItemChanges))
         names_version = refuse_unless_match(request, row.version)
         if "assets" in changes:
-            changes["alt_texts"] = alt_texts_of(row, changes.pop("assets"))
+            changes["alt_texts"] = validate_alt_texts(row, changes.pop("assets"))
         with as_version_conflict():
             edited = decisions.edit(
                 row,
@@ -260,7 +265,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows().select_related("workspace"), "gen", id)
         values = self.read_body(request, PublishInput)
         now = utc_now()
-        wish = self._wish(values, now)
+        wish = self._read_wish(values, now)
         if values.get("dry_run"):
             rehearsal = serialize_rehearsal(row, dry_run(row, wish, now=now))
             return Response({**rehearsal, "notes": notes_on(wish)})
@@ -295,17 +300,17 @@ class GeneratedItemView(PipelineResource):
         body = serialize_explanation(row, explanation.explain(row, now=utc_now()))
         return respond_with_tag(request, body, tag=weak_tag(body))
 
-    def _wish(self, values: dict[str, Any], now: Any) -> PublishWish:
+    def _read_wish(self, values: dict[str, Any], now: Any) -> PublishWish:
         """Return the request to publish that the body describes.
 
-        Raises `ValidationError` for a time that can't be scheduled.
+        Raises `ValidationError` if a time doesn't exist, is past or is too far ahead.
         """
         overrides = values.get("overrides", {})
         for key, override in overrides.items():
             if "publish_at" in override:
                 refuse_unless_schedulable(override["publish_at"], now, f"overrides.{key}.publish_at")
         zone = self.caller.workspace.timezone
-        publish_at, clock = moment_asked_for(values, workspace_zone=zone, now=now)
+        publish_at, clock = read_moment(values, workspace_zone=zone, now=now)
         return PublishWish(
             outlets=values.get("outlets"),
             publish_at=publish_at,
@@ -318,4 +323,4 @@ class GeneratedItemView(PipelineResource):
         )
 
     def _answer(self, item: GeneratedItem, status: int) -> Response:
-        return answered(item, status)
+        return item_response(item, status)

@@ -29,6 +29,7 @@ def whole_number_field(maximum: int, minimum: int = 1, **kwargs: Any) -> StrictI
     return StrictIntegerField(min_value=minimum, max_value=maximum, **kwargs)
 
 
+# The forms of RFC 4291: eight groups, or fewer with one "::" at the end, at the beginning or in between.
 _IPV6_GROUP: Final = "[0-9A-Fa-f]{1,4}"
 _IPV6: Final = "|".join(
     [
@@ -38,7 +39,8 @@ _IPV6: Final = "|".join(
         *(f"({_IPV6_GROUP}:){{1,{left}}}(:{_IPV6_GROUP}){{1,{7 - left}}}" for left in range(1, 7)),
     ]
 )
-# Python and ECMA-262 read it alike, so that the OpenAPI document says exactly what is accepted.
+# For example http://user@news.example:8080/feed?page=2 or https://[2001:db8::1]/. Python and ECMA-262 read the
+# pattern alike, so that the OpenAPI document says exactly what is accepted. The numbers are ports up to 65535.
 _WEB_ADDRESS: Final = (
     r"^[hH][tT][tT][pP][sS]?://"
     r"([^\s/?#@\[\]\\\u0000-\u0020\u007f]*@)?"

@@ -188,12 +188,13 @@ class PublishInput(StrictSerializer):
         return attrs
 
 
-def moment_asked_for(
+def read_moment(
     values: dict[str, Any], *, workspace_zone: str, now: datetime
 ) -> tuple[datetime | None, WallClock | None]:
-    """Return the moment of `publish_at` or `local_time` and its local time; None for now.
+    """Return the moment of `publish_at` or `local_time`, and the local time.
 
-    Raises `ValidationError` on the field.
+    The moment is `None` if neither is given, and the local time is `None` without `local_time`. Raises
+    `ValidationError` if the time doesn't exist, is past or is too far ahead.
     """
     moment: datetime | None = values.get("publish_at")
     clock = None
@@ -207,7 +208,7 @@ def moment_asked_for(
 
 
 def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> None:
-    """Raise `ValidationError` for a moment that is past or too far ahead."""
+    """Raise `ValidationError` if the moment is over a second ago, or further ahead than `PUBLISH_AHEAD`."""
     if moment < now - timedelta(seconds=1):
         raise serializers.ValidationError(
             {field: "This time is past; leave it out to publish now."}, code="past"
@@ -218,9 +219,10 @@ def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> No
 
 
 def _from_wall_clock(values: dict[str, Any], workspace_zone: str) -> tuple[datetime, WallClock]:
-    """Return the moment of a local time.
+    """Return the moment of a local time, and the local time.
 
-    Raises `ValidationError` for an unknown zone or a time that doesn't exist.
+    Raises `ValidationError` if the zone is unknown, there is no such date, or the clocks skip the time and
+    `on_gap` is `reject`.
     """
     name = values.get("timezone", workspace_zone)
     try:

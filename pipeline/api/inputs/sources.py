@@ -13,7 +13,7 @@ from config.core.api.fields import (
     StrictSerializer,
     unknown_names,
 )
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from pipeline import limits, plugins
 from pipeline.api.inputs.fields import (
     SOURCE_TYPES,
@@ -95,13 +95,18 @@ class SourceInput(StrictSerializer):
 
 
 def _misplaced_settings(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Return the unknown fields beside `config` that are settings of the source's type, as sent."""
+    """Return the unknown fields next to `config` that look like settings of the source's type, as sent.
+
+    Without a known type, the settings of all types count.
+    """
     unknown = [name for name in data if name not in known][: core_limits.UNKNOWN_NAMES_TOLD]
     intended_type = _intended_type(data)
     types = [intended_type] if intended_type else SOURCE_TYPES
     settings = {name for source_type in types for name in _config_schema(source_type)["properties"]}
     return {
-        name: data[name] for name in unknown if nearest(name, {*known, *settings}) in settings - set(known)
+        name: data[name]
+        for name in unknown
+        if find_nearest(name, {*known, *settings}) in settings - set(known)
     }
 
 
@@ -112,23 +117,23 @@ def config_advice(
     *,
     instruction: str = "Put it into config",
 ) -> dict[str, str]:
-    """Return the advice for each setting that stands beside `config`: the instruction, and what to send instead.
+    """Return the advice for each setting that stands next to `config`: the instruction and a corrected body.
 
-    `stored` are the settings of a source that is changed, whose type is known.
+    `stored` are the present settings of a source that is changed.
     """
     misplaced = _misplaced_settings(data, known)
     if not misplaced:
         return {}
     corrected = source_as_meant(data, known, stored)
     config = corrected.pop("config")
-    # For a change only `config` is shown: the other fields may be wrong too, and have errors of their own.
+    # For a change only `config` is shown, because the other fields may be wrong too and have separate errors.
     other_fields = collect.settings_as_text(corrected)[1:-1] if "type" in known else ""
     example = ", ".join([*filter(None, [other_fields]), f'"config": {collect.settings_as_text(config)}'])
     return dict.fromkeys(misplaced, f"{instruction}: {{{example}}}.")
 
 
 def _intended_type(data: Mapping[str, Any]) -> str:
-    """Return the type of source that a body names, in upper or lower case; empty if it names none."""
+    """Return the type of source that a body names in any case, or an empty text if it names no known type."""
     value = next((data[name] for name in ("type", "kind", "source_type") if name in data), None)
     normalized = value.strip().lower() if isinstance(value, str) else ""
     return normalized if normalized in SOURCE_TYPES else ""
@@ -137,9 +142,10 @@ def _intended_type(data: Mapping[str, Any]) -> str:
 def source_as_meant(
     data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return the body of a source with misplaced settings in `config`, in the names and forms of the type.
+    """Return the known fields of a source's body, with misplaced settings moved into `config`.
 
-    If any were moved, settings that aren't given are the `stored` ones.
+    If any were moved, and the type is known, `config` has the type's names and forms, and the `stored`
+    settings that aren't given.
     """
     misplaced = _misplaced_settings(data, known)
     other_fields = {

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
-from config.core.datetimes import as_z, read_moment
+from config.core.datetimes import format_utc, read_moment
 from pipeline import limits
 from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.models import Source
@@ -62,7 +62,7 @@ def follow(source: Source, target: str, *, now: datetime) -> Move:
     if not target or not _may_follow(source.config.get("url"), target):
         return Move(None)
     previous = source.moved if source.moved and source.moved["to"] == target else None
-    since = previous["since"] if previous else as_z(now)
+    since = previous["since"] if previous else format_utc(now)
     polls = previous["polls"] + 1 if previous else 1
     move_state = {"to": target, "since": since, "polls": polls}
     if polls < limits.MOVE_POLLS or now - (read_moment(since) or now) < limits.MOVE_AFTER:

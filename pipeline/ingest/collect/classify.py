@@ -14,13 +14,6 @@ from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.ingest import raw_content
 from pipeline.ingest.collect import entry_log
-from pipeline.ingest.raw_content import (
-    are_published_close,
-    dedup_key,
-    have_same_title_words,
-    id_of_twin,
-    second_key,
-)
 from pipeline.models import RawItem, RawPrint
 from pipeline.sources.base import Note
 from pipeline.text.plain_text import content_hash
@@ -104,9 +97,9 @@ def identify(source_id: UUID, entries: Sequence[Entry]) -> list[Identified]:
     for entry, content, body_hash in zip(entries, contents, hashes, strict=True):
         external_id = content.external_id
         if external_id in shared:
-            external_id = id_of_twin(external_id, content.url, body_hash)
-        key = dedup_key(source_id, external_id=external_id, url=content.url, body_hash=body_hash)
-        second = second_key(source_id, url=content.url, body_hash=body_hash)
+            external_id = raw_content.id_of_twin(external_id, content.url, body_hash)
+        key = raw_content.dedup_key(source_id, external_id=external_id, url=content.url, body_hash=body_hash)
+        second = raw_content.second_key(source_id, url=content.url, body_hash=body_hash)
         by = "external_id" if external_id else "url" if content.url else "content"
         identified.append(
             Identified(entry, replace(content, key=key, body_hash=body_hash), key, second, body_hash, by)
@@ -353,9 +346,9 @@ def _is_same_content(source: Source, identified: Identified, item: KnownRawItem)
     """Return whether an item with the same address or content, but another id, is the same thing."""
     if item.is_deleted or item.source_id != source.pk:
         return True
-    if not have_same_title_words(identified.content.title[: limits.TITLE_CHARACTERS], item.title):
+    if not raw_content.have_same_title_words(identified.content.title[: limits.TITLE_CHARACTERS], item.title):
         return False
-    return are_published_close(identified.content.published_at, item.published_at)
+    return raw_content.are_published_close(identified.content.published_at, item.published_at)
 
 
 def _is_same_page(url: str, other: str) -> bool:

@@ -27,7 +27,7 @@ from accounts.ledger import credits as credit_account
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.http_client import shared
 from pipeline import events, limits, payloads
 from pipeline.ingest import own_feeds, websub
@@ -148,7 +148,9 @@ def _poll(source: Source, now: datetime) -> None:
     crash_point("collect.fetched")
     if fetched.gone:
         message = "The source says that it is permanently gone (410)."
-        _mark_gone(source, {"code": "gone", "message": message, "at": as_z(now)}, now, last_polled_at=now)
+        _mark_gone(
+            source, {"code": "gone", "message": message, "at": format_utc(now)}, now, last_polled_at=now
+        )
         return
     is_new, window, notes = take_in(source, workspace, fetched, now)
     fetched = replace(fetched, notes=(*fetched.notes, *notes))
@@ -272,7 +274,7 @@ def _record_failure(
         wait or poll_wait(interval, failures=failures, at_least=requested_wait, jitter=_jitter())
     )
     failing_since = source.failing_since or now
-    last_error = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": as_z(now)}
+    last_error = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": format_utc(now)}
     is_dead = now - failing_since >= limits.POLL_DEAD_AFTER
     if is_dead:
         _mark_gone(source, last_error, now, failures=failures, failing_since=failing_since)
@@ -327,7 +329,7 @@ def record_failing(source: Source, now: datetime) -> None:
     notices.record(
         "source_failing",
         workspace_id=source.workspace_id,
-        key=f"{source.pk.hex}:{source.status}:{as_z(source.failing_since or now)}",
+        key=f"{source.pk.hex}:{source.status}:{format_utc(source.failing_since or now)}",
         title=title % {"name": source.name},
         text=f"{(source.last_error or {}).get('message', '')}\n{advice}",
         path="#sources",

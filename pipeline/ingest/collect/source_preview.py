@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from django.utils.translation import gettext as _
 
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import Detail, Invalid
 from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
@@ -99,7 +99,7 @@ def _preview_unfetched(source: Source, now: datetime) -> SourcePreview:
         "Nothing is fetched: the lane makes %(engines)s of one of its topics, next at %(moment)s."
     ) % {
         "engines": ", ".join(outlook.engines),
-        "moment": as_z(outlook.next_at[0]),
+        "moment": format_utc(outlook.next_at[0]),
     }
     return SourcePreview(source.name, (), (Note("not_fetched", message),), price_in_credits=outlook.price)
 

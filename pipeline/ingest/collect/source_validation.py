@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from accounts.ledger import credits as credit_account
 from accounts.models import Workspace
 from config.core import limits
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import decode, encode
 from pipeline import personas, plugins
@@ -69,8 +69,10 @@ FIELDS_OUTSIDE_CONFIG: Final = frozenset(
 def find_misplaced_fields(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are really fields of the source, by the names of these fields."""
     known = kind.config_schema["properties"]
-    strays = {name: value for name, value in config.items() if nearest(name, known) is None}
-    return {field: value for name, value in strays.items() if (field := nearest(name, FIELDS_OUTSIDE_CONFIG))}
+    strays = {name: value for name, value in config.items() if find_nearest(name, known) is None}
+    return {
+        field: value for name, value in strays.items() if (field := find_nearest(name, FIELDS_OUTSIDE_CONFIG))
+    }
 
 
 def guess_settings(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from config.core import states
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert_or_ignore
-from config.core.datetimes import as_z_or_none
+from config.core.datetimes import format_utc_or_none
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import lowest_id_at, uuid7
 from config.core.middleware import request_id
@@ -215,7 +215,7 @@ def shorten_entry(entry: Entry) -> dict[str, Any]:
         "body_format": entry.body_format or None,
         "author": entry.author or None,
         "language": entry.language or None,
-        "published_at": as_z_or_none(entry.published_at),
+        "published_at": format_utc_or_none(entry.published_at),
         "media": [{"url": file.url, "type": file.type} for file in entry.media],
         "metadata": dict(entry.metadata),
     }

@@ -1,4 +1,4 @@
-"""settle_publication: say what became of a publication whose outcome nobody could tell."""
+"""settle_publication: records whether a publication of unknown outcome, or handed over, was sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    help = "Say whether a publication with an unknown outcome was sent; look at the platform first."
+    help = (
+        "Say whether a publication of unknown outcome, or handed over, was sent; look at the platform first."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("publication", help="its id, pub_…")
@@ -26,7 +28,9 @@ class Command(BaseCommand):
             "--sent", action="store_true", help="the platform has it: it counts as published"
         )
         outcome.add_argument(
-            "--not-sent", action="store_true", help="the platform doesn't have it: it is sent"
+            "--not-sent",
+            action="store_true",
+            help="the platform doesn't have it: an unknown one is sent, a handed-over one fails",
         )
         parser.add_argument("--url", default="", help="with --sent: where people see it")
 

@@ -19,7 +19,7 @@ from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, read_moment
+from config.core.datetimes import format_utc, read_moment
 from config.core.errors import AppError
 from config.core.ids import decode, encode
 from pipeline import labels
@@ -168,7 +168,7 @@ def _encode_entry(entry: planning.Proposed) -> str:
             encode("gen", entry.item.pk),
             str(entry.item.version),
             encode("out", entry.outlet.pk),
-            as_z(entry.slot.moment),
+            format_utc(entry.slot.moment),
         )
     )
 

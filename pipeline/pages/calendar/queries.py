@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline import labels, limits, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
@@ -294,7 +294,7 @@ def _build_lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now
         ):
             local = slot.moment.astimezone(span.zone)
             public_id = encode("out", outlet.pk)
-            query = urlencode({"outlet": public_id, "at": as_z(slot.moment)})
+            query = urlencode({"outlet": public_id, "at": format_utc(slot.moment)})
             by_day[local.date()].openings.append(
                 OpenSlot(slot.moment, f"{local:%H:%M}", query, outlet.name, public_id)
             )

@@ -77,7 +77,7 @@ def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
     The answer is the same whether or not the address is
     on the list, so that nobody can probe for subscribers.
     """
-    outlet = subscribers.list_of(secret)
+    outlet = subscribers.find_newsletter(secret)
     if outlet is None:
         raise Http404
     form = SignUpForm(request.POST if request.method == "POST" else None)

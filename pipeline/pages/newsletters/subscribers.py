@@ -129,7 +129,7 @@ def _newest_mailings(place: Place, outlet: Outlet) -> list[Mailing]:
 
 def _mailing_row(mailing: Mailing) -> dict[str, Any]:
     """Return a mailing with its numbers of mails by outcome; `left` are those not sent yet."""
-    counts = stage.counts_of(mailing)
+    counts = stage.count_deliveries(mailing)
     return {
         "mailing": mailing,
         "state": labels.MAILINGS[mailing.status],
@@ -185,7 +185,7 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
     )
 
 
-def _import_summary(result: subscribing.Imported) -> str:
+def _import_summary(result: subscribing.ImportResult) -> str:
     """Return what an import did, with the first lines that had no address."""
     summary = ngettext("%(n)s address was added.", "%(n)s addresses were added.", result.added) % {
         "n": result.added
@@ -197,7 +197,7 @@ def _import_summary(result: subscribing.Imported) -> str:
             result.known,
         ) % {"n": result.known}
     if result.refused:
-        quoted = " · ".join(result.refused[: subscribing.QUOTED_LINES])
+        quoted = " · ".join(result.refused[: subscribing.MAX_QUOTED_LINES])
         summary += " " + ngettext(
             "%(n)s line without an address: %(quoted)s",
             "%(n)s lines without an address: %(quoted)s",

@@ -129,7 +129,7 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
             {
                 "toast": toast(request, " ".join(lines), is_good=not errors),
                 "items": [encode("gen", item.pk) for item in restored_items],
-                "to_review": counts.to_review(place.workspace.pk).text,
+                "to_review": counts.count_to_review(place.workspace.pk).text,
                 "error": " ".join(lines) if not restored_items else "",
             },
             status=status,
@@ -271,7 +271,7 @@ def _decision_response(
                 ],
                 "decided": [encode("gen", decision.item.pk) for decision in done],
                 "undo": " ".join(notes),
-                "to_review": counts.to_review(place.workspace.pk).text,
+                "to_review": counts.count_to_review(place.workspace.pk).text,
             },
             status=status,
         )

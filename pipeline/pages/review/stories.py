@@ -14,7 +14,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q
 
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.counts import COUNTED_MOST, CappedCount
+from pipeline.dashboard.counts import MAX_COUNTED_ROWS, CappedCount
 from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
 
@@ -259,14 +259,14 @@ def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
 
 
 def waiting_count(place: Place, narrowed: QueueFilter) -> CappedCount:
-    """Count the items that match the filters, up to `COUNTED_MOST`."""
-    return CappedCount(narrowed.narrow(all_of(place)).order_by().values("pk")[: COUNTED_MOST + 1].count())
+    """Count the items that match the filters, up to `MAX_COUNTED_ROWS`."""
+    return CappedCount(narrowed.narrow(all_of(place)).order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count())
 
 
 def newer_count(place: Place, narrowed: QueueFilter, than: UUID) -> CappedCount:
-    """Count the items that match the filters and came in after this one, up to `COUNTED_MOST`."""
+    """Count the items that match the filters and came in after this one, up to `MAX_COUNTED_ROWS`."""
     rows = narrowed.narrow(all_of(place)).filter(pk__gt=than)
-    return CappedCount(rows.order_by().values("pk")[: COUNTED_MOST + 1].count())
+    return CappedCount(rows.order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count())
 
 
 def _rows_of_stories(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:

@@ -11,7 +11,6 @@ import re
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlencode
 
 from pipeline.platforms.base import (
     Absent,
@@ -29,12 +28,12 @@ from pipeline.platforms.base import (
 from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
+from pipeline.platforms.slack.calls import auth_headers, call_method, find_in_messages, is_webhook, to_sent
 from pipeline.platforms.slack.errors import SERVICE_NAME, raise_for_response
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
     NeedsReconnect,
-    OutcomeUnknown,
     PluginError,
     Problem,
     Refused,
@@ -64,7 +63,6 @@ _WEBHOOK_URL = re.compile(
     r"https://hooks\.slack(?:-gov)?\.com/(?:services|workflows)/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/[A-Za-z0-9/]{8,100}"
 )
 _CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{6,20}")
-_TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,8}")
 _HISTORY_SCOPES = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
 
 
@@ -141,7 +139,7 @@ class Slack(Platform):
         return clean
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
-        if _is_webhook(account):
+        if is_webhook(account):
             match = re.search(r"/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/", account.credentials["token"])
             return AccountInfo(
                 external_id="/".join(match.groups()) if match else account.outlet,
@@ -151,7 +149,7 @@ class Slack(Platform):
             message = "A bot needs a channel to post in."
             raise Refused(message, code="channel_missing", field="config.channel", action=_SET_CHANNEL)
         url = f"{account.base_url}/auth.test"
-        response = ask(http, "POST", url, service=SERVICE_NAME, form={}, headers=_auth_headers(account))
+        response = ask(http, "POST", url, service=SERVICE_NAME, form={}, headers=auth_headers(account))
         answer = json_object(response.body) or {}
         if answer.get("ok") is not True:
             raise_for_response(response, now, is_commit=False)
@@ -215,7 +213,7 @@ class Slack(Platform):
     ) -> Sent:
         del state
         message = _build_message(account, post)
-        if _is_webhook(account):
+        if is_webhook(account):
             response = ask_once(
                 http, "POST", account.credentials["token"], service=SERVICE_NAME, json=message
             )
@@ -232,12 +230,12 @@ class Slack(Platform):
         }
         url = f"{account.base_url}/chat.postMessage"
         response = ask_once(
-            http, "POST", url, service=SERVICE_NAME, json=message, headers=_auth_headers(account)
+            http, "POST", url, service=SERVICE_NAME, json=message, headers=auth_headers(account)
         )
         answer = json_object(response.body) or {}
         if response.status != 200 or answer.get("ok") is not True:
             raise_for_response(response, now, is_commit=True)
-        return _to_sent(account, answer.get("channel"), answer.get("ts"))
+        return to_sent(account, answer.get("channel"), answer.get("ts"))
 
     def reconcile(
         self,
@@ -249,7 +247,7 @@ class Slack(Platform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        if _is_webhook(account):
+        if is_webhook(account):
             return CannotTell("A Slack webhook can't read a channel's messages.")
         query = {
             "channel": account.config.get("channel", ""),
@@ -260,8 +258,8 @@ class Slack(Platform):
         text = _escape(post.payload.body)
         try:
             for _ in range(MAX_PAGES):
-                answer = _call_method(account, "conversations.history", query, http=http, now=now)
-                found = _find_in_messages(account, answer.get("messages"), key, text)
+                answer = call_method(account, "conversations.history", query, http=http, now=now)
+                found = find_in_messages(account, answer.get("messages"), key, text)
                 if found is not None:
                     return found
                 if answer.get("has_more") is not True:
@@ -275,20 +273,20 @@ class Slack(Platform):
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
         del post
-        if _is_webhook(account) or not sent.external_id:
+        if is_webhook(account) or not sent.external_id:
             return None
         query = {"channel": str(sent.details.get("channel", "")), "message_ts": sent.external_id}
-        answer = _call_method(account, "chat.getPermalink", query, http=http, now=now)
+        answer = call_method(account, "chat.getPermalink", query, http=http, now=now)
         link = answer.get("permalink")
         return {"url": link} if isinstance(link, str) and link.startswith("https://") else None
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        if _is_webhook(account) or not sent.external_id:
+        if is_webhook(account) or not sent.external_id:
             message = "A Slack webhook can't delete a message."
             raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
         body = {"channel": sent.details.get("channel", account.config.get("channel")), "ts": sent.external_id}
         url = f"{account.base_url}/chat.delete"
-        response = ask(http, "POST", url, service=SERVICE_NAME, json=body, headers=_auth_headers(account))
+        response = ask(http, "POST", url, service=SERVICE_NAME, json=body, headers=auth_headers(account))
         answer = json_object(response.body) or {}
         if answer.get("ok") is True or answer.get("error") == "message_not_found":
             return
@@ -299,15 +297,6 @@ class Slack(Platform):
 
 
 _SET_CHANNEL = "Set the channel in the outlet's settings."
-
-
-def _is_webhook(account: Account) -> bool:
-    """Return whether the account writes through a webhook, not as a bot."""
-    return not str(account.credentials.get("token", "")).startswith("xoxb-")
-
-
-def _auth_headers(account: Account) -> dict[str, str]:
-    return {"Authorization": f"Bearer {account.credentials['token']}"}
 
 
 def _scope_notes(account: Account, scopes: tuple[str, ...]) -> tuple[str, ...]:
@@ -353,51 +342,6 @@ def _build_message(account: Account, post: Adapted) -> dict[str, Any]:
         ]
         message["blocks"] = blocks
     return message
-
-
-def _to_sent(account: Account, channel: object, ts: object) -> Sent:
-    """Return the message that Slack answered as `Sent`. Raises `OutcomeUnknown` where it names none."""
-    if not isinstance(channel, str) or not isinstance(ts, str) or not _TIMESTAMP.fullmatch(ts):
-        message = "Slack accepted the call without naming the post."
-        raise OutcomeUnknown(message, platform_status=200)
-    site = str(account.profile.get("limits", {}).get("url", ""))
-    link = f"{site.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}" if site else ""
-    return Sent(external_id=ts, url=link, details={"channel": channel})
-
-
-def _call_method(
-    account: Account, method: str, query: Mapping[str, str], *, http: Client, now: datetime
-) -> dict[str, Any]:
-    """Call a method that only reads, and return its answer. Raises the plug-in error for a refusal."""
-    url = f"{account.base_url}/{method}?{urlencode(query)}"
-    response = ask(http, "GET", url, service=SERVICE_NAME, headers=_auth_headers(account))
-    answer = json_object(response.body)
-    if answer is None or answer.get("ok") is not True:
-        raise_for_response(response, now, is_commit=False)
-    return answer
-
-
-def _find_in_messages(account: Account, messages: object, key: str, text: str) -> Found | CannotTell | None:
-    """Return the message with the key; `None` where none is ours, `CannotTell` where one may be."""
-    if not isinstance(messages, list):
-        return CannotTell("Slack's list of messages couldn't be read.")
-    is_unsure = False
-    bot = account.profile.get("limits", {}).get("bot_id")
-    for message in messages:
-        if not isinstance(message, dict):
-            return CannotTell("Slack's list of messages couldn't be read.")
-        metadata = message.get("metadata")
-        payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
-        if isinstance(payload, dict) and payload.get("key") == key:
-            return Found(_to_sent(account, account.config.get("channel"), message.get("ts")))
-        # A message of our app whose metadata isn't shown could be this post.
-        is_ours = bool(message.get("bot_id")) and bot in {None, "", message.get("bot_id")}
-        is_unsure = is_unsure or (not payload and (is_ours or message.get("text") == text))
-    return (
-        CannotTell("The channel has messages of this app whose origin Slack doesn't show.")
-        if is_unsure
-        else None
-    )
 
 
 PLUGIN = Slack()

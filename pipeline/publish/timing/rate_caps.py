@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import DurationField, ExpressionWrapper, IntegerField, Max, Q, Value
 from django.db.models.functions import Cast
 
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline.models import Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
@@ -43,7 +43,7 @@ class RateWait:
     until: datetime
 
     def as_json(self) -> dict[str, Any]:
-        return {"code": self.code, "message": self.message, "until": as_z(self.until)}
+        return {"code": self.code, "message": self.message, "until": format_utc(self.until)}
 
 
 def rules_of(outlet: Outlet) -> RateRules:

@@ -12,7 +12,7 @@ from django.db.models import F
 
 from config.core import dispatcher, work_queue
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.middleware import request_id
 from pipeline.models import Publication
 from pipeline.publish.item_status_and_events import lock_item, record_publication_event, refresh_item
@@ -58,7 +58,7 @@ def move_to_next_slot(row: Publication, now: datetime) -> bool:
                 "attempts": 0,
                 "overdue_told_at": None,
                 "queue": queue,
-                "waits_for": {"code": "moved_to_slot", "message": message, "until": as_z(slot.moment)},
+                "waits_for": {"code": "moved_to_slot", "message": message, "until": format_utc(slot.moment)},
                 "updated_at": now,
                 **columns_of(slot.clock),
             },

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from accounts import audit
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits, publish
@@ -238,7 +238,7 @@ def _undo_entries(
             "item": encode("gen", item.pk),
             "outlet": encode("out", row.outlet_id),
             "publication": encode("pub", row.pk),
-            "at": as_z(row.due_at),
+            "at": format_utc(row.due_at),
             "revision": row.revision,
             "set_aside": rejected_siblings,
         }

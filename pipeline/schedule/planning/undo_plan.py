@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts import audit
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import Conflict
 from config.core.ids import decode, encode, lowest_id_at
 from pipeline import limits, publish
@@ -117,7 +117,7 @@ def _why_kept(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publica
         return "gone"
     if row.status != PublicationStatus.SCHEDULED:
         return "out"
-    is_same = as_z(row.due_at) == entry["at"] if row.due_at else False
+    is_same = format_utc(row.due_at) == entry["at"] if row.due_at else False
     return "" if is_same and row.revision == entry["revision"] and not row.overrides else "changed"
 
 
@@ -136,4 +136,4 @@ def _take_back(
         )
     rejected_siblings = {_key("gen", public_id) for entry in entries for public_id in entry["set_aside"]}
     if rejected_siblings:
-        variants.take_back(row, rejected_siblings, at=as_z(plan.created_at), now=now)
+        variants.take_back(row, rejected_siblings, at=format_utc(plan.created_at), now=now)

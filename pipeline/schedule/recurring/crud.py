@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Workspace
 from config.core import dispatcher, ids, states, work_queue
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import Conflict, Invalid
 from pipeline import limits
 from pipeline.models import (
@@ -188,7 +188,7 @@ def stop_recurrence(
     row: Recurrence, code: str, message: str, *, by: str = "", now: datetime, **changes: Any
 ) -> None:
     """Stop it with a reason, in the caller's transaction; a task that works on it loses its lease."""
-    reason = {"code": code, "message": message, "by": by, "at": as_z(now)}
+    reason = {"code": code, "message": message, "by": by, "at": format_utc(now)}
     unscheduled = {"due_at": None, "wake_at": None, **work_queue.overtake()}
     states.move(row, "stopped", reason=reason, **unscheduled, **changes, updated_at=now)
 

@@ -5,7 +5,6 @@ It runs in the child process that parses hostile input, so it imports nothing th
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -15,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS, decode
+from pipeline.sources.feeds.entry_order import arrange
 from pipeline.sources.feeds.raw_markup import (
     PAGE_TYPES,
     deleted_ids,
@@ -27,11 +27,9 @@ from pipeline.sources.feeds.raw_markup import (
 )
 from pipeline.text.markup_bounds import declares_entities, is_feed_too_much
 
-MAX_ENTRIES: Final = 200
 # A million empty objects fit into a feed of 5 MiB.
 MAX_JSON_ITEMS: Final = 5000
 MAX_MEDIA: Final = 20
-MAX_ID_CHARACTERS: Final = 512
 MAX_URL_CHARACTERS: Final = 2048
 MAX_LINE_CHARACTERS: Final = 2000
 MAX_LICENCE_CHARACTERS: Final = 500
@@ -351,51 +349,3 @@ def _wait_seconds(feed: Any) -> int | None:
     if period and re.fullmatch(r"[0-9]{1,4}", frequency):
         waits.append(period // max(1, int(frequency)))
     return max(waits) or None if waits else None
-
-
-# --- The document as a whole ---
-
-
-def arrange(feed: Record) -> Record:
-    """Sort the newest entries first, without copies; `is_window` says whether none is missing between them.
-
-    That is so where the document can be read in full and in order of time: then an entry missing between two
-    others was taken back. A list by popularity, or with an old entry pinned on top, proves nothing.
-    """
-    entries = _without_copies(feed["entries"])
-    dates = [entry["at"] for entry in entries]
-    is_dated = bool(dates) and None not in dates
-    feed["is_window"] = bool(
-        feed.pop("is_whole") and is_dated and dates in (sorted(dates), sorted(dates, reverse=True))
-    )
-    for entry in entries:
-        if len(entry["id"]) > MAX_ID_CHARACTERS:
-            entry["id"] = "sha256:" + hashlib.sha256(entry["id"].encode()).hexdigest()
-    feed["entries"] = _sort_newest_first(entries)
-    feed["left_out"] = len(entries) - len(feed["entries"])
-    return feed
-
-
-def _without_copies(entries: list[Record]) -> list[Record]:
-    """Return the entries; those that agree in id, address and title are one."""
-    seen = set()
-    unique = []
-    for entry in entries:
-        key = (entry["id"], entry["url"], entry["title"])
-        if entry["id"] and key in seen:
-            continue
-        seen.add(key)
-        unique.append(entry)
-    return unique
-
-
-def _sort_newest_first(entries: list[Record]) -> list[Record]:
-    """Return the newest entries first; one without a date stays beside the one listed before it."""
-    dates = [entry["at"] for entry in entries if entry["at"] is not None]
-    date = dates[0] if dates else 0
-    dated = []
-    for entry in entries:
-        date = date if entry["at"] is None else entry["at"]
-        dated.append((-date, entry))
-    dated.sort(key=lambda pair: pair[0])
-    return [entry for _, entry in dated][:MAX_ENTRIES]

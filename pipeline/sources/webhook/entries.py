@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from pipeline import limits
 from pipeline.sources.base import Entry, EntryMedia, Note
 from pipeline.sources.config_fields import WebAddress
@@ -147,7 +147,7 @@ def _similar_names(payload: Mapping[str, Any]) -> dict[str, str]:
             continue
         if not isinstance(value, str) or not value.strip():
             continue
-        our_name = nearest(name, _CONTENT_FIELDS)
+        our_name = find_nearest(name, _CONTENT_FIELDS)
         if our_name is None:
             continue
         if our_name not in similar or len(value) > len(payload[similar[our_name]]):

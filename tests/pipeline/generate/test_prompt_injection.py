@@ -108,7 +108,7 @@ def test_api_and_page_name_the_hold_and_the_order(workspace, alice):
     path = f"/v1/generated/{encode('gen', item.pk)}"
     client = Client()
     client.force_login(alice)
-    bearer = {"Authorization": f"Bearer {tokens.mint(workspace, name='Integration').secret}"}
+    bearer = {"Authorization": f"Bearer {tokens.issue(workspace, name='Integration').secret}"}
 
     told = client.get(path, headers=bearer).json()
     blockers = client.get(f"{path}/explain", headers=bearer).json()["blockers"]

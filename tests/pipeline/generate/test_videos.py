@@ -277,7 +277,7 @@ class Messages:
     def send(self, job, lease):
         self.sent.append((job.name, lease.subject, lease.token))
 
-    def waiting(self, queues):
+    def count_waiting(self, queues):
         return dict.fromkeys(queues, 0)
 
 

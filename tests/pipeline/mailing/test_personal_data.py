@@ -100,7 +100,7 @@ def test_lines_are_forgotten_in_time_and_their_counts_stay(mailed):
     # Those of the mailing first, then the mail that asked for confirmation.
     assert [subscribers.forget_deliveries(edge + SECOND) for _ in range(3)] == [2, 1, 0]
     assert MailDelivery.everywhere.count() == 0
-    assert mailing.counts_of(reread(mailed)) == {"sent": 1, "failed": 1}
+    assert mailing.count_deliveries(reread(mailed)) == {"sent": 1, "failed": 1}
     assert Subscriber.everywhere.count() == 3
 
 
@@ -116,6 +116,6 @@ def test_lines_of_what_is_not_done_are_kept(newsletter_item, letter, workspace):
 
 
 def test_they_are_forgotten_in_portions(mailed, monkeypatch):
-    monkeypatch.setattr(subscribers, "DELETED_AT_ONCE", 1)
+    monkeypatch.setattr(subscribers, "MAX_DELETED_ROWS", 1)
     late = NOON + KEPT + SECOND
     assert [subscribers.forget_deliveries(late) for _ in range(4)] == [1, 1, 1, 0]

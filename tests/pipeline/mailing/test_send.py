@@ -499,7 +499,7 @@ def test_who_left_meanwhile_gets_nothing(newsletter_item, letter, server):
     while lifecycle.spread_some(made, now=NOON):
         pass
     bob.delete()
-    sending.bounce(ann, "gone", now=NOON)
+    sending.end_subscription(ann, "gone", now=NOON)
     run(letter)
     assert server.taken == []
     assert reread(made).counts == {"skipped": 2}

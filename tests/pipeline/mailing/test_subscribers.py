@@ -122,7 +122,7 @@ def test_an_import_takes_addresses_from_any_column_once_and_wakes_nobody(letter)
         'Ann again;ann@readers.example\r\nNobody;none\r\n;\r\n"Cid; C.";cid@readers.example\r\n'
     )
     done = subscribers.import_file(letter, file.encode(), by="alice", now=NOON)
-    assert done == subscribers.Imported(added=2, known=1, refused=("Nobody,none",))
+    assert done == subscribers.ImportResult(added=2, known=1, refused=("Nobody,none",))
     assert state_of(letter) == {
         "ann@readers.example": "active",
         "bob@readers.example": "active",

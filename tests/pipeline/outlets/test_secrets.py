@@ -180,7 +180,7 @@ def test_a_refused_form_shows_it_not(workspace, failed, alice, wall):
 
 
 def test_no_answer_of_the_api_holds_it(workspace, failed):
-    secret = tokens.mint(workspace, name="Integration").secret
+    secret = tokens.issue(workspace, name="Integration").secret
     api = Client(headers={"Authorization": f"Bearer {secret}"})
     publication = Publication.everywhere.filter(outlet=failed).first()
     for path in (

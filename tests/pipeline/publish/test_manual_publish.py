@@ -93,15 +93,15 @@ def test_what_was_handed_over_is_late_no_more(item, handed, workspace):
         return shown["publish_at"], shown["overdue_seconds"], lates
 
     assert seen() == (None, 0, [0])
-    assert counts.publishing_obstacles(workspace.pk, now=now) == (None, None)
-    found = overview.overview(workspace, since=NOON, now=now)
+    assert counts.publishing_blockers(workspace.pk, now=now) == (None, None)
+    found = overview.read_overview(workspace, since=NOON, now=now)
     assert (found.late.number, found.promised.number, found.late_ones) == (0, 0, [])
     assert [(row.title, row.link) for row in found.by_hand] == [
         (item.title or item.excerpt, f"publications/{encode('pub', handed.pk)}/package")
     ]
     promise(item, make_stage(workspace), publish_at=NOON)
     assert seen() == ("2027-03-01T12:00:00.000Z", 5 * 3600, [0, 5 * 3600])
-    assert counts.publishing_obstacles(workspace.pk, now=now) == (None, counts.Overdue(1, 300))
+    assert counts.publishing_blockers(workspace.pk, now=now) == (None, counts.Overdue(1, 300))
 
 
 def test_before_it_is_due_nobody_is_told(item, desk, workspace):

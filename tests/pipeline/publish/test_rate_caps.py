@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import outlets
 from pipeline.models import Outlet, Publication
 from pipeline.platforms.base import Pace, Prepared
@@ -64,7 +64,7 @@ def test_a_gap_keeps_two_posts_apart_and_says_so(workspace, clock):
     assert row.waits_for == {
         "code": "gap",
         "message": "Stage takes one post every 10 minutes. This one is published when its turn comes.",
-        "until": as_z(NOON + 10 * MINUTE),
+        "until": format_utc(NOON + 10 * MINUTE),
     }
     assert row.version == other.version + 1
     clock.shift(10 * MINUTE - timedelta(seconds=1))
@@ -90,9 +90,9 @@ def test_each_that_waits_has_a_turn_of_its_own_in_the_order_of_promises(workspac
         send(row)
     assert [waits(row) for row in rows] == [
         None,
-        ("gap", as_z(NOON + 10 * MINUTE)),
-        ("gap", as_z(NOON + 20 * MINUTE)),
-        ("gap", as_z(NOON + 30 * MINUTE)),
+        ("gap", format_utc(NOON + 10 * MINUTE)),
+        ("gap", format_utc(NOON + 20 * MINUTE)),
+        ("gap", format_utc(NOON + 30 * MINUTE)),
     ]
     for number in (1, 2, 3):
         clock.move_to(NOON + 10 * number * MINUTE)
@@ -111,8 +111,8 @@ def test_the_cap_counts_any_24_hours(workspace, clock):
     clock.shift(60 * MINUTE)
     send(two)
     assert [waits(send(row)) for row in (three, four)] == [
-        ("daily_cap", as_z(NOON + DAY)),
-        ("daily_cap", as_z(NOON + DAY + 60 * MINUTE)),
+        ("daily_cap", format_utc(NOON + DAY)),
+        ("daily_cap", format_utc(NOON + DAY + 60 * MINUTE)),
     ]
     assert reread(three).waits_for["message"] == (
         "Stage takes 2 posts in 24 hours. This one is published when its turn comes."
@@ -140,7 +140,7 @@ def test_a_changed_pace_is_asked_at_once(workspace, clock):
     assert {reread(row).wake_at for row in waiting} == {NOON + MINUTE}
     assert [reread(row).wake_at for row in (retried, polled)] == [retried.wake_at, polled.wake_at]
     assert [send(row).status for row in waiting] == ["published", "scheduled"]
-    assert waits(waiting[1]) == ("daily_cap", as_z(NOON + DAY))
+    assert waits(waiting[1]) == ("daily_cap", format_utc(NOON + DAY))
 
 
 def test_what_was_taken_back_counts_and_what_failed_does_not(workspace):
@@ -148,7 +148,7 @@ def test_what_was_taken_back_counts_and_what_failed_does_not(workspace):
     one, two = promises(workspace, outlet, 2)
     send(one)
     Publication.everywhere.filter(pk=one.pk).update(status="removed")
-    assert waits(send(two)) == ("daily_cap", as_z(NOON + DAY))
+    assert waits(send(two)) == ("daily_cap", format_utc(NOON + DAY))
     Publication.everywhere.filter(pk=one.pk).update(status="failed", published_at=None)
     assert send(two).status == "published"
 
@@ -159,7 +159,7 @@ def test_a_call_whose_outcome_is_open_counts(workspace, clock):
     Outlet.everywhere.filter(pk=outlet.pk).update(config={"script": ["error"]})
     assert send(one).status == "unknown"
     clock.shift(MINUTE)
-    assert waits(send(two)) == ("gap", as_z(NOON + 10 * MINUTE))
+    assert waits(send(two)) == ("gap", format_utc(NOON + 10 * MINUTE))
 
 
 def test_the_tighter_of_the_platforms_and_the_workspaces_rules_holds(workspace, monkeypatch):
@@ -186,7 +186,7 @@ def test_an_outlet_that_wants_rest_is_left_alone_by_everything(workspace, clock,
     assert (reread(outlet).rests_until, reread(outlet).version) == (NOON + 30 * MINUTE, outlet.version + 1)
     found = [waits(send(row)) for row in rows[1:]]
     assert found == [
-        ("outlet_rests", as_z(NOON + 30 * MINUTE + timedelta(seconds=seconds))) for seconds in (0, 1, 2)
+        ("outlet_rests", format_utc(NOON + 30 * MINUTE + timedelta(seconds=seconds))) for seconds in (0, 1, 2)
     ]
     assert accepted(workspace) == []
     clock.move_to(NOON + 30 * MINUTE)
@@ -224,7 +224,7 @@ def test_a_later_promise_does_not_wait_for_one_that_takes_long_to_prepare(worksp
     Publication.everywhere.filter(pk=slow.pk).update(step="poll")
     assert send(row).status == "published"
     # It comes to its call and finds the turn taken.
-    assert waits(send(slow)) == ("gap", as_z(NOON + 10 * MINUTE))
+    assert waits(send(slow)) == ("gap", format_utc(NOON + 10 * MINUTE))
 
 
 def test_a_turn_that_another_took_while_it_prepared_is_waited_for(workspace, monkeypatch):
@@ -239,7 +239,7 @@ def test_a_turn_that_another_took_while_it_prepared_is_waited_for(workspace, mon
     monkeypatch.setattr(Simulated, "prepare", prepare)
     late = send(row)
     assert (late.status, late.wake_at, late.attempts) == ("scheduled", NOON + 10 * MINUTE, 0)
-    assert waits(late) == ("gap", as_z(NOON + 10 * MINUTE))
+    assert waits(late) == ("gap", format_utc(NOON + 10 * MINUTE))
     assert len(accepted(workspace)) == 1
 
 

@@ -11,8 +11,9 @@ from django.db import connection
 
 from accounts.models import AuditEntry, Notice, Workspace
 from config.core.ids import encode
+from pipeline.events import TYPES
 from pipeline.models import Event
-from tests.simulation.rules.common import ON_TIME, SKEW, is_calm, wants
+from tests.simulation.world import ON_TIME, SKEW
 from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
     from tests.simulation.instance import Instance
     from tests.simulation.world import World
+
+
+def wants(endpoint: Endpoint, event: Event) -> bool:
+    """Return whether the endpoint is to get the event."""
+    if endpoint.events:
+        return endpoint.events == ["*"] or event.type in endpoint.events
+    return TYPES[event.type]
 
 
 def feed(_: World, __: Instance) -> Iterator[str]:
@@ -41,7 +49,7 @@ def deliveries(world: World, instance: Instance) -> Iterator[str]:
         got = Counter(event_id for _, event_id, _ in receiver.got)
         answered = Counter(event_id for _, event_id, mode in receiver.got if mode == "ok")
         twice = [event_id for event_id, count in answered.items() if count > 1]
-        if twice and is_calm(world) and endpoint.pk not in instance.sent_again:
+        if twice and world.is_calm and endpoint.pk not in instance.sent_again:
             yield f"{endpoint.url} took {twice[0]} and got it again"
         well = {event_id for _, event_id, mode in receiver.got if mode in {"ok", "slow"}}
         for event in events:
@@ -76,7 +84,7 @@ def deliveries(world: World, instance: Instance) -> Iterator[str]:
                 yield f"{name} doesn't say why"
             if (row.wake_at is not None) != (row.status == "pending"):
                 yield f"{name} wakes at {row.wake_at}"
-            if got[row.event_id] < row.attempt_count and is_calm(world):
+            if got[row.event_id] < row.attempt_count and world.is_calm:
                 yield f"{name} has {row.attempt_count} attempts, and {got[row.event_id]} calls came"
         if endpoint.deleted_at is None and (endpoint.status != "active" or not endpoint.is_on):
             yield f"{endpoint.url} is {endpoint.status} in the end"
@@ -109,7 +117,7 @@ def health(world: World, endpoint: Endpoint) -> Iterator[str]:
         cursor.execute("SELECT became FROM moved WHERE id = %s AND became <> 'active'", [endpoint.pk.hex])
         changes = Counter(became for (became,) in cursor.fetchall())
     if (
-        is_calm(world)
+        world.is_calm
         and not changes
         and _failures_in_a_row(endpoint, tries) > limits.WEBHOOK_DEGRADED_FAILURES
     ):
@@ -152,7 +160,7 @@ def schedule(world: World, instance: Instance) -> Iterator[str]:
         if row.due_at != row.created_at:
             # Somebody has sent it again.
             again = next((one for one in tries if one.started_at >= row.due_at), None)
-            if again is not None and is_calm(world) and _is_late(row, again, row.due_at):
+            if again is not None and world.is_calm and _is_late(row, again, row.due_at):
                 yield f"{name} was asked for at {row.due_at} and sent again at {again.started_at}"
             continue
         for one, following in pairwise(tries):
@@ -173,7 +181,7 @@ def schedule(world: World, instance: Instance) -> Iterator[str]:
                 yield f"{name} waits {wait} after try {one.number} ({one.status_code}) in place of {planned}"
             if following.started_at < one.next_attempt_at - SKEW:
                 yield f"{name} was tried at {following.started_at}, and {one.next_attempt_at} was planned"
-        if is_calm(world) and _is_late(row, tries[0], row.created_at):
+        if world.is_calm and _is_late(row, tries[0], row.created_at):
             yield f"{name} was first tried after {tries[0].started_at - row.created_at}"
 
 

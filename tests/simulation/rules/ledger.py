@@ -7,20 +7,27 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.db.models.expressions import RawSQL
 
 from accounts.ledger import credits, reports
 from accounts.ledger.months import month_of
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
 from config.core.ids import uuid7
 from pipeline.models import GeneratedItem, Generation
-from tests.simulation.rules.common import in_order
 from tests.simulation.world import START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from django.db.models import QuerySet
+
     from tests.simulation.instance import Instance
     from tests.simulation.world import World
+
+
+def in_order(rows: QuerySet[Any]) -> list[Any]:
+    """Return the rows as they were written: ids are made by clocks that differ."""
+    return list(rows.order_by(RawSQL("rowid", ())))
 
 
 def ledger(world: World, _: Instance) -> Iterator[str]:

@@ -10,7 +10,8 @@ from pipeline import publish
 from pipeline.models import Event, GeneratedItem, Outlet, Publication
 from pipeline.review import decisions
 from tests.simulation.people import BY
-from tests.simulation.rules.common import ON_TIME, SKEW, wants
+from tests.simulation.rules.deliveries import wants
+from tests.simulation.world import ON_TIME, SKEW
 from webhooks.models import Endpoint
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from pipeline.models import Attempt, Event, GeneratedItem, Outlet, Publication, 
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.publish.send import LONGEST_CALL
 from pipeline.states import derive_status
-from tests.simulation.rules.common import SKEW, in_order
+from tests.simulation.rules.ledger import in_order
+from tests.simulation.world import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

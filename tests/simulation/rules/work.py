@@ -10,7 +10,6 @@ from django.db import connection
 from analytics.models import Outcome
 from config.core import jobs, states
 from pipeline.models import Attempt, GeneratedItem, Generation, Outlet, Publication, RawItem
-from tests.simulation.rules.common import is_calm
 from webhooks import limits
 from webhooks.models import Delivery, Endpoint, Recovery
 
@@ -93,7 +92,7 @@ def _refuse(
 
 def odd(world: World, _: Instance) -> Iterator[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT what FROM odd WHERE is_fine_with_faults = 0 OR %s", [is_calm(world)])
+        cursor.execute("SELECT what FROM odd WHERE is_fine_with_faults = 0 OR %s", [world.is_calm])
         yield from (what for (what,) in cursor.fetchall())
 
 
@@ -151,7 +150,7 @@ def work(world: World, instance: Instance) -> Iterator[str]:
 
 def runs(world: World, _: Instance) -> Iterator[str]:
     """Where nothing is lost and nobody dies, what was pushed is generated at once."""
-    for run in Generation.everywhere.exclude(finished_at=None) if is_calm(world) else ():
+    for run in Generation.everywhere.exclude(finished_at=None) if world.is_calm else ():
         if run.finished_at - run.created_at > timedelta(seconds=10):
             yield f"run {run.pk} took {run.finished_at - run.created_at}"
 

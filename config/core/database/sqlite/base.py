@@ -2,12 +2,13 @@
 
 SQLite has one write lock, and a thread that finds it taken sleeps for up to a tenth of a second and tries
 again: a thread that writes one transaction after the other keeps the rest away for seconds. Here the threads
-of a process queue for it, so that one workspace's burst delays nobody else's row. Other processes wait as
-ever; SQLite alone decides who may write.
+of a process queue for the lock, so that one workspace's burst doesn't delay the rows of others. Other processes
+wait as without this module; SQLite alone decides which of them may write.
 
-What is committed is on the disk before the call returns, so that no power cut takes back an answer or an
-armed attempt. SQLite would wait for the disk while it holds the write lock (`synchronous=FULL`); here that
-wait comes after the lock is released, and threads that commit at the same time share it.
+A commit is on the disk before the call returns, so that no power cut takes back an answer or an armed attempt,
+except for statements with `MAY_BE_LOST`. SQLite would wait for the disk while it holds the write lock
+(`synchronous=FULL`); here that wait comes after the lock is released, and threads that commit at the same time
+share it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE_SECONDS: Final = 0.05
-"""A thread that has waited this long gets the lock next, whoever asks meanwhile."""
+"""The wait after which a thread gets the lock next, even if others ask for it meanwhile."""
 WRITE_STATEMENT: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 """Matches the statements of Django that take the write lock outside a transaction."""
 DEFAULT_LOCK_SECONDS: Final = 5.0
-"""SQLite's own default of how long to wait for the write lock."""
+"""SQLite's default for how long to wait for the write lock."""
 
 
 class _Waiter:
@@ -57,9 +58,9 @@ class _Waiter:
 class FairLock:
     """A lock for the threads of one process.
 
-    A thread that comes while it is free gets it, although others are about to: handing it over costs a switch
-    of threads each time, during which it would be idle. Only once the first in the queue has waited for
-    `PATIENCE_SECONDS` is it handed over.
+    A thread that comes while the lock is free gets it, even if woken threads are about to ask: to hand the lock
+    over costs a switch of threads, during which it would be idle. It is handed over only once the first thread in
+    the queue has waited for `PATIENCE_SECONDS`.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,7 @@ class FairLock:
         self._waiting: deque[_Waiter] = deque()
 
     def acquire(self, seconds: float) -> bool:
-        """Take the lock; return False if it wasn't released within `seconds`."""
+        """Take the lock and return True, or return False if it isn't free within `seconds`."""
         with self._changing:
             if not self._is_taken:
                 self._is_taken = True
@@ -87,15 +88,16 @@ class FairLock:
                 if waiter.has_turn:
                     return True
                 if self._is_taken and is_woken:
-                    # Another thread was quicker; this one keeps its place in the queue.
+                    # Another thread was quicker; this one stays in the queue.
                     continue
                 self._waiting.remove(waiter)
+                # The lock is free, or the time is up: then it stays another thread's, and this one goes without.
                 was_free = not self._is_taken
                 self._is_taken = True
                 return was_free
 
     def release(self) -> None:
-        """Release the lock; it is handed to the first in the queue if that has waited too long."""
+        """Release the lock, or hand it to the first thread in the queue if that has waited too long."""
         with self._changing:
             if not self._waiting:
                 self._is_taken = False
@@ -140,7 +142,7 @@ class SharedSync:
         self._is_busy = False
 
     def sync(self) -> None:
-        """Return when all that was written before is on the disk. Raises `OSError`."""
+        """Return when all that was written before is on the disk. Raises `OSError` if the disk fails."""
         with self._changing:
             # A sync that has begun already may miss what was written since.
             wanted_sync = self._begun + 1
@@ -153,7 +155,7 @@ class SharedSync:
         try:
             self._write_out()
         except BaseException:
-            # Whatever it was, the next thread has to try itself.
+            # Whatever went wrong, the next thread has to try again.
             self._end(self._done)
             raise
         self._end(number)
@@ -212,14 +214,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return opened
 
     def _begin(self, *, syncs_itself: bool) -> None:
-        """Prepare for a transaction or a single statement; `syncs_itself` has SQLite wait for the disk."""
+        """Prepare for a transaction or a statement; with `syncs_itself` SQLite itself waits for the disk."""
         if syncs_itself != self._syncs_itself:
             self.connection.execute(f"PRAGMA synchronous={'FULL' if syncs_itself else 'NORMAL'}")
             self._syncs_itself = syncs_itself
         self._changes_before = self.connection.total_changes
 
     def _sync(self) -> None:
-        """Wait for the disk if anything was changed. Raises `OperationalError`."""
+        """Wait for the disk if anything was changed. Raises `OperationalError` if the disk fails."""
         if self.connection.total_changes == self._changes_before:
             return
         name = str(self.settings_dict["NAME"])
@@ -240,7 +242,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return float(self.settings_dict["OPTIONS"].get("timeout", DEFAULT_LOCK_SECONDS))
 
     def _write_in_turn(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        """Run a statement; outside a transaction a write takes the lock, then waits for the disk."""
+        """Run a statement; outside a transaction a write takes the lock, then waits for the disk.
+
+        A statement with `MAY_BE_LOST` doesn't wait for the disk.
+        """
         if self.in_atomic_block or not WRITE_STATEMENT.match(sql):
             return execute(sql, *rest)
         is_needed = MAY_BE_LOST not in sql
@@ -254,12 +259,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return result
 
     def _start_transaction_under_autocommit(self) -> None:
-        # Without a turn SQLite is asked all the same, and its answer counts: turns only make it fair.
+        # Even without the lock SQLite is asked, and its answer counts: the lock only makes the order fair.
         self._has_turn = self._write_lock.acquire(self._lock_timeout)
         try:
             self._begin(syncs_itself=False)
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # the stubs leave it out
-        # Whatever it was, a transaction that didn't begin won't release the lock at its end.
+        # Whatever went wrong, a transaction that didn't begin won't release the lock at its end.
         except BaseException:
             self._end_turn()
             raise

@@ -1,8 +1,8 @@
 """Changes SQLite's tables without losing triggers and indexes.
 
 Most changes of a column create the table under another name, copy its rows and drop the old one, with which
-SQLite drops its triggers. Django knows no triggers, and only the indexes of its models: whatever else a
-migration made by SQL would silently be lost, and with the triggers the words by which new rows are found.
+SQLite drops its triggers. Django knows no triggers, and only the indexes of its models. Everything else that a
+migration made by SQL would be lost without an error, and with the triggers the words by which search finds rows.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
-    """Remakes tables together with the triggers and indexes that SQL of migrations made."""
+    """Keeps the triggers and indexes that a migration's SQL made when a table is remade."""
 
     def _remake_table(self, model: type[Model], *arguments: Any, **named: Any) -> None:
+        """Remake the table, then create again its triggers and those of its indexes that no model names."""
         table = strip_quotes(model._meta.db_table)
         sql_indexes = self._indexes(table, besides=self._index_names(model))
         triggers = self._triggers(table)
@@ -38,14 +39,14 @@ class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
                     self.execute(sql, params=None)
 
     def _triggers(self, table: str) -> dict[str, str]:
-        """Return the statements, by name, of a table's triggers and of those of others that mention it."""
+        """Return the CREATE statements, by name, of all triggers that mention the table."""
         mention = re.compile(rf"\b{re.escape(table)}\b", re.IGNORECASE)
         with self.connection.cursor() as cursor:
             cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid")
             return {name: sql for name, sql in cursor.fetchall() if mention.search(sql)}
 
     def _indexes(self, table: str, besides: set[str]) -> dict[str, str]:
-        """Return the statements, by name, of a table's explicit indexes except `besides`."""
+        """Return the CREATE statements, by name, of a table's explicit indexes except `besides`."""
         with self.connection.cursor() as cursor:
             cursor.execute(
                 "SELECT name, sql FROM sqlite_master"
