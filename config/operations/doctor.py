@@ -178,8 +178,8 @@ def _media() -> Finding:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
     comparison = media_root_id.compare_folder()
-    if comparison.said:
-        return Finding("media", "FAIL", comparison.said, media_root_id.ADVICE)
+    if comparison.message:
+        return Finding("media", "FAIL", comparison.message, media_root_id.ADVICE)
     sweep_stop = media_sweep.why_stopped()
     if sweep_stop:
         return Finding("media", "warn", sweep_stop, media_sweep.APPROVE_ADVICE)

@@ -172,7 +172,7 @@ class RawItemView(PipelineResource):
                 entries.append({"index": index, "status": status, "raw_item": _serialize_pushed(pushed)})
         return Response({"data": entries}, status=207)
 
-    def _push(self, values: Mapping[str, Any], defaults: WorkspaceDefaults) -> store_raw_item.Pushed:
+    def _push(self, values: Mapping[str, Any], defaults: WorkspaceDefaults) -> store_raw_item.PushResult:
         source, content = _find_source_and_content(self, values, defaults)
         return store_raw_item.push(self.caller.workspace, source, content, defaults=defaults)
 
@@ -315,7 +315,7 @@ def _find_source_and_content(
         )
     content = content_of(values, persona_id=persona)
     return source, replace(
-        content, media=uploads.with_types(view.caller.workspace, content.media, test=view.caller.test)
+        content, media=uploads.add_mime_types(view.caller.workspace, content.media, test=view.caller.test)
     )
 
 
@@ -338,7 +338,7 @@ def content_of(values: Mapping[str, Any], *, persona_id: UUID | None) -> raw_con
     )
 
 
-def _serialize_pushed(pushed: store_raw_item.Pushed) -> dict[str, Any]:
+def _serialize_pushed(pushed: store_raw_item.PushResult) -> dict[str, Any]:
     """Return the raw item of a push, and whether it is a duplicate or a revision."""
     return {
         **pushed.as_json(),

@@ -90,7 +90,7 @@ class SourceView(PipelineResource):
             details = list(flatten_errors(error.detail))
             try:
                 settings = collect.SourceSettings(**as_settings(SourceInput().run_validation(remaining)))
-                collect.checked(self.caller.workspace, settings, test=self.caller.test, now=utc_now())
+                collect.validate_source(self.caller.workspace, settings, test=self.caller.test, now=utc_now())
             except ValidationError:
                 # Without a type nothing else can be checked.
                 pass
@@ -115,7 +115,7 @@ class SourceView(PipelineResource):
             details = _with_advice(flatten_errors(error.detail), advice)
             try:
                 changes = as_settings(SourceChanges().run_validation(remaining))
-                collect.checked_changes(row, changes, workspace=self.caller.workspace)
+                collect.validate_changes(row, changes, workspace=self.caller.workspace)
             except AppError as further_error:
                 details += further_error.detail
             raise Invalid(*details) from error

@@ -1,1 +1,1 @@
-"""The inbound door: what is POSTed to a webhook source's own address."""
+"""Serves the addresses to which other services POST: webhook sources, and mails returned to newsletters."""

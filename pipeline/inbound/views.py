@@ -1,6 +1,4 @@
-"""`/hooks/<token>`: what a bridge POSTs to a webhook source; `/hooks/mail/<secret>`: mails that come back to
-newsletters.
-"""
+"""Serves `/hooks/<token>`, to which bridges POST, and `/hooks/mail/<secret>` for mails returned to newsletters."""
 
 from __future__ import annotations
 
@@ -31,9 +29,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _STATUS_BY_OUTCOME: Final = {"new": 202, "failed": 202}
-"""Status of the answer: 202 for what is taken in, or kept for somebody to look at.
+"""The status of the answer: 202 for a new raw item, and for a failed delivery, which is stored for its owner.
 
-Every other outcome is answered with 200: the raw item was there already, or the delivery makes none.
+Every other outcome is answered with 200, because the raw item was there already, or the delivery makes none.
 """
 
 
@@ -43,13 +41,13 @@ class TooManyCalls(AppError):
 
 @csrf_exempt
 def inbound(request: HttpRequest, token: str) -> HttpResponse:
-    """Take in what a bridge POSTs to a source, and answer what became of it.
+    """Take in a bridge's POST to a source, and answer with the outcome.
 
-    The status is 202 for a new raw item, and for a delivery that made none but is kept for somebody to look at; 200 for
-    every other outcome (a duplicate, a revised or ignored one) and for a service's challenge. Raises `NotFound` for an
-    unknown address or a workspace that isn't at work, `TooManyCalls`, `NotVerified` for a sender who can't prove itself
-    as the source's own, `NotVerifiable`, what `raw_body` raises, and the delivery's problem if the sender shows it to
-    somebody.
+    The status is 202 for a new raw item, and for a failed delivery, which is stored for its owner; 200 for every
+    other outcome (a duplicate, a revised or ignored one) and for a service's challenge; 405 for another method.
+    Raises `NotFound` for an unknown address or a workspace that isn't at work, `TooManyCalls` beyond the rate,
+    `NotVerified` if the sender doesn't prove itself, `NotVerifiable` if the source is paused or has no secret, the
+    error of `raw_body` for an unreadable body, and the delivery's problem if the sender shows it to a person.
     """
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
@@ -68,40 +66,41 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
         return JsonResponse({"challenge": received.challenge})
     if received.problem is not None and received.shows_refusals:
         raise received.problem
-    return JsonResponse(_shown(received), status=_STATUS_BY_OUTCOME.get(received.outcome, 200))
+    return JsonResponse(_serialize_result(received), status=_STATUS_BY_OUTCOME.get(received.outcome, 200))
 
 
-def _shown(received: receive.Received) -> dict[str, Any]:
-    """Return the answer's JSON: the outcome, the ids of raw item and delivery, and why something was left out."""
-    raw_item, delivery = received.raw_item_id, received.delivery
-    shown: dict[str, Any] = {
-        "id": encode("raw", raw_item) if raw_item else None,
+def _serialize_result(received: receive.DeliveryResult) -> dict[str, Any]:
+    """Return the answer's JSON: the outcome, the ids of raw item and delivery, and the reason and notes."""
+    raw_item_id, delivery = received.raw_item_id, received.delivery
+    result: dict[str, Any] = {
+        "id": encode("raw", raw_item_id) if raw_item_id else None,
         "outcome": received.outcome,
         "delivery": encode("ind", delivery.pk) if delivery else None,
     }
     if delivery is not None and delivery.reason:
-        shown["reason"] = delivery.reason
+        result["reason"] = delivery.reason
     if delivery is not None and delivery.notes:
-        shown["notes"] = delivery.notes
-    return shown
+        result["notes"] = delivery.notes
+    return result
 
 
 def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
     """Count a call, and raise `TooManyCalls` beyond `INBOUND_CALLS`.
 
-    A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses at addresses,
-    where `source` is None, are counted by their sender.
+    Calls are counted by source, because many workspaces share a bridge's few addresses. Without a `source`, which is
+    a guess at an address, they are counted by the sender's network. Nothing is refused while the cache doesn't
+    answer.
     """
 
-    def counted_by(group: str, request: HttpRequest) -> str:
+    def count_key(group: str, request: HttpRequest) -> str:
         del group
         return str(source.pk) if source else client_network(request)
 
     try:
         is_over = is_ratelimited(
-            request, group="pipeline.inbound", key=counted_by, rate=limits.INBOUND_CALLS, increment=True
+            request, group="pipeline.inbound", key=count_key, rate=limits.INBOUND_CALLS, increment=True
         )
-    # Without the cache nobody can be counted; the address itself is the guard.
+    # Without the cache nothing can be counted, and the secret address is the only guard.
     except (RedisError, OSError, OperationalError) as error:
         log.warning("inbound_not_counted", error=str(error))
         return
@@ -113,10 +112,11 @@ def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
 
 @csrf_exempt
 def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
-    """Take in a mail that came back to a newsletter; the request's body is the mail as it is.
+    """Take in a mail that came back to a newsletter; the request's body is the raw mail.
 
-    Answers 200 with the outcome, also for a mail that says nothing, so that a mailbox's pipe goes on. Raises `NotFound`
-    if no newsletter has this address.
+    The status is 200 with the outcome, also for a mail that is no bounce, so that a mailbox's pipe goes on, and 405
+    for another method. Raises `NotFound` if no newsletter has this address, and the error of `raw_body` for an
+    unreadable body.
     """
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})

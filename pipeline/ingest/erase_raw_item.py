@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def erase(raw_item: RawItem, *, now: datetime, expected_version: int | None = None) -> None:
-    """Erase the content; the row stays as a tombstone, so that the same entry isn't taken in again.
+    """Erase the content once; the row stays as a tombstone, so that the entry isn't taken in again.
 
     Raises `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
-        # The sent body is content too. It goes before the raw item is locked: deliveries lock in this order.
+        # The sent body is content too. It is erased before the raw item is locked: deliveries lock in this order.
         InboundDelivery.everywhere.filter(raw_item=raw_item).update(body=None, made=None)
         row = RawItem.everywhere.select_for_update().get(pk=raw_item.pk)
         states.refuse_other_version(row.version, expected_version)
@@ -55,16 +55,16 @@ def erase(raw_item: RawItem, *, now: datetime, expected_version: int | None = No
         SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
         clear_fingerprint(row)
         uploads.release(raw_item=row, now=now)
+        # A failure's reason may quote the content; the reason of a skip is our own text.
+        is_failed = row.status == RawItemStatus.FAILED
+        reason = recoverable_failures.without_words(row.reason) if is_failed else row.reason
         RawItem.everywhere.filter(pk=row.pk).update(
             title="",
             url="",
             author="",
             media=[],
             metadata={},
-            # A failure's reason may quote the content; the reason of a skip is our own text.
-            reason=recoverable_failures.without_words(row.reason)
-            if row.status == RawItemStatus.FAILED
-            else row.reason,
+            reason=reason,
             deleted_at=now,
             wake_at=None,
             version=row.version + 1,
@@ -76,10 +76,7 @@ def erase(raw_item: RawItem, *, now: datetime, expected_version: int | None = No
 
 
 def _erase_from_unmade_items(row: RawItem) -> None:
-    """Erase the raw item's title, and failures that quote it, from items that could not be made.
-
-    Such items have no text of their own.
-    """
+    """Erase the raw item's title, and failures that quote it, from items that could not be made."""
     unmade = GeneratedItem.everywhere.filter(raw_item=row, revision=0, deleted_at=None)
     unmade.exclude(title="").update(title="")
     for pk, error in unmade.filter(error__isnull=False).values_list("pk", "error"):

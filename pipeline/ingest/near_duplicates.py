@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 _MAX_CANDIDATES: Final = 500
-"""The limit of one query.
-
-Where more items share a band they come of one template, and any of them will do.
-"""
+"""The most rows of one query: if more items share a band, they come of one template, and any will do."""
 
 
 def fingerprint_of(row: RawItem, text: str, second_key: int | None) -> RawPrint:
@@ -39,22 +36,22 @@ def fingerprint_of(row: RawItem, text: str, second_key: int | None) -> RawPrint:
 
 
 def update_fingerprint(row: RawItem, text: str) -> None:
-    """Recompute the stored fingerprint after the content has changed."""
+    """Recompute the stored fingerprint of a raw item whose content has changed; `text` is its plain text."""
     RawPrint.everywhere.filter(pk=row.pk).update(**_columns(f"{row.title} {text}"))
 
 
 def clear_fingerprint(row: RawItem) -> None:
-    """Erase what a fingerprint has of the content; its address (`second_key`) still identifies it."""
+    """Erase the part of a fingerprint that comes from the content; its `second_key` still identifies it."""
     RawPrint.everywhere.filter(pk=row.pk).update(
         bits=None, band_0=None, band_1=None, band_2=None, band_3=None
     )
 
 
 def note_near_duplicates(new: Sequence[tuple[RawItem, RawPrint]], now: datetime) -> None:
-    """Note on each new item, before it is stored, the nearest one since `limits.NEAR_WITHIN`.
+    """Note on each new item, before it is stored, the nearest near-duplicate within `limits.NEAR_WITHIN`.
 
-    One statement loads all candidates. Items are compared in the given order: one may be near another that
-    comes before it. The note is for people and holds nothing up.
+    One statement loads all candidates. Each item is also compared with those before it in `new`. The note is
+    for people and holds nothing up.
     """
     known = list(_load_candidates([fingerprint for _, fingerprint in new], now))
     for row, fingerprint in new:
@@ -98,7 +95,7 @@ def _load_candidates(fingerprints: Iterable[RawPrint], now: datetime) -> Sequenc
 
 
 def _columns(text: str) -> dict[str, int | None]:
-    """Return the fingerprint columns of a text; all `None` for one too short for a SimHash."""
+    """Return the fingerprint columns of a text, which are all `None` if it is too short for a SimHash."""
     bits = similarity.simhash(text)
     bands = (None,) * similarity.BANDS if bits is None else similarity.bands(bits)
     return {"bits": bits, **{f"band_{number}": band for number, band in enumerate(bands)}}

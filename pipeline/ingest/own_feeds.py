@@ -25,10 +25,13 @@ _FEED_PATH: Final = re.compile(r"/feeds/([A-Za-z0-9_-]{22})\.(?:atom|rss|json)/?
 
 
 def refuse(workspace_id: UUID, addresses: Mapping[str, Any]) -> None:
-    """Raise `Invalid` where an address is the workspace's own feed; `addresses` are keyed by field."""
-    own = _own_addresses(workspace_id, (value for value in addresses.values() if isinstance(value, str)))
+    """Raise `Invalid` if an address is the workspace's own feed; `addresses` are keyed by field."""
+    texts = (value for value in addresses.values() if isinstance(value, str))
+    own_addresses = _find_own_addresses(workspace_id, texts)
     faults = [
-        Detail(field, CODE, _own_feed_message()) for field, address in addresses.items() if address in own
+        Detail(field, CODE, _own_feed_message())
+        for field, address in addresses.items()
+        if address in own_addresses
     ]
     if faults:
         raise Invalid(*faults)
@@ -37,26 +40,26 @@ def refuse(workspace_id: UUID, addresses: Mapping[str, Any]) -> None:
 def leave_out_own(workspace_id: UUID, fetched: Fetch) -> Fetch:
     """Return the fetch with the workspace's own posts left out; another feed may list them too.
 
-    Raises `Refused` where there is nothing else: a redirect, or a page that names its feed, led to the own
-    feed.
+    Raises `Refused` if there are no other entries, because a redirect, or a page that names its feed, led to
+    the workspace's own feed.
     """
-    own = _own_addresses(workspace_id, (entry.url for entry in fetched.entries))
-    if not own:
+    own_addresses = _find_own_addresses(workspace_id, (entry.url for entry in fetched.entries))
+    if not own_addresses:
         return fetched
-    if all(entry.url in own or entry.withdrawn for entry in fetched.entries):
+    if all(entry.url in own_addresses or entry.withdrawn for entry in fetched.entries):
         raise Refused(_own_feed_message(), code=CODE, field="config.url")
     note = Note(CODE, _("It is a post of this workspace."))
     entries = tuple(
-        replace(entry, left_out=note) if entry.url in own and not entry.withdrawn else entry
+        replace(entry, left_out=note) if entry.url in own_addresses and not entry.withdrawn else entry
         for entry in fetched.entries
     )
     return replace(fetched, entries=entries)
 
 
-def _own_addresses(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[str]:
+def _find_own_addresses(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[str]:
     """Return the addresses that lead to a feed of this workspace, on any host name.
 
-    Only the workspace knows the secret in the path, so the host needs not be known.
+    The secret in the path tells the workspace, so the host needn't be known.
     """
     by_secret: dict[str, set[str]] = {}
     for address in addresses:
@@ -71,7 +74,7 @@ def _own_addresses(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[st
 
 
 def _secret_in(address: str) -> str:
-    """Return the secret in the path of a feed's address; empty where there is none."""
+    """Return the secret in the path of a feed's address, or an empty string if there is none."""
     try:
         match = _FEED_PATH.search(unquote(urlsplit(address.strip()).path))
     except ValueError:
@@ -80,7 +83,7 @@ def _secret_in(address: str) -> str:
 
 
 def _own_feed_message() -> str:
-    """Return the sentence that refuses the own feed."""
+    """Return the sentence that refuses the workspace's own feed."""
     return _(
         "This is the workspace's own feed: items would be made of its own posts. Give the address of another feed."
     )

@@ -29,26 +29,23 @@ if TYPE_CHECKING:
     from pipeline.sources.feeds.discovery import FeedCandidate
 
 MAX_FEEDS_OFFERED: Final = 10
-"""Feeds of one page that are offered to choose from."""
+"""The most feeds of one page that are offered to choose from."""
 _TIKTOK_HOSTS: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
 _TIKTOK_HANDLE_PATH: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
 
 
 @dataclass(frozen=True)
 class PageReading:
-    """The result of reading a page.
-
-    `entry` is `None` where nothing could be read; then `message` says why, and what to do.
-    """
+    """The result of reading a page: an `entry`, or a `message` with the reason why there is none and advice."""
 
     entry: Entry | None
     message: str = ""
 
 
 def headline_of(text: str) -> str:
-    """Return the headline of a pasted text; empty where it has none.
+    """Return the headline of a pasted text, or an empty string if it has none.
 
-    That is its heading, as a push without a title reads it, or a first line that stands alone over a
+    It is the text's heading, as a push without a title reads it, or a first line that stands alone over a
     paragraph, short and without an end mark.
     """
     body_format = raw_content.format_of(text)
@@ -59,10 +56,7 @@ def headline_of(text: str) -> str:
 
 
 def read_page(url: str, *, now: datetime) -> PageReading:
-    """Fetch one page and its text, or say why there is none. Writes nothing.
-
-    robots.txt is heeded as by a source.
-    """
+    """Fetch one page as robots.txt allows, and return its text or the reason why there is none. Writes nothing."""
     advice = _("Paste its words instead.")
     kind = plugins.get("sources", "scraper", Source)
     if not kind.fetches:
@@ -87,8 +81,8 @@ def read_page(url: str, *, now: datetime) -> PageReading:
 class AddressReading:
     """One way to read an address.
 
-    `label` says in words what it is, `config` is that of a source of `type`. `about` names what is read: a
-    title, an address, or a sentence.
+    `config` is that of a source of `type`; `label` names the way for people. `about` is a title, an address, a
+    name or a sentence about the content that is read.
     """
 
     type: str
@@ -98,10 +92,10 @@ class AddressReading:
 
 
 def read_address(url: str, *, now: datetime) -> list[AddressReading]:
-    """Return the ways to read an address, the likeliest first.
+    """Return the ways to read an address, the likeliest first. Writes nothing.
 
-    Fetches it and, where it is a page, the feeds that it may have; writes nothing. Raises `Invalid` at
-    `address` where it can't be read at all.
+    Fetches the address and, if it is a page, the feeds that it may have; for YouTube and TikTok fetches
+    nothing. Raises `Invalid` at `address` if it can't be read at all.
     """
     known = _platform_reading(url)
     if known is not None:
@@ -118,17 +112,18 @@ def read_address(url: str, *, now: datetime) -> list[AddressReading]:
 
 
 def reading_by_host(url: str) -> AddressReading:
-    """Return the likeliest way to read an address, without fetching it: a feed, but at YouTube and TikTok.
+    """Return the likeliest way to read an address, without fetching it: as a feed, but at YouTube and TikTok.
 
-    A source of feeds finds that of a page by itself. Raises `Invalid` at `address`.
+    A source of feeds finds the feed of a page automatically. Raises `Invalid` at `address` for an address of
+    YouTube that leads to no public place.
     """
     return _platform_reading(url) or AddressReading("rss", {"url": url}, _("A feed"), url)
 
 
 def _platform_reading(url: str) -> AddressReading | None:
-    """Return the one way to read an address of YouTube or TikTok; `None` for any other.
+    """Return the one way to read an address of YouTube or TikTok, or `None` for any other address.
 
-    Raises `Invalid` at `address`.
+    Raises `Invalid` at `address` for an address of YouTube that leads to no public place.
     """
     host = host_in(url)
     if host in HOSTS:
@@ -150,7 +145,7 @@ def _feed_reading(candidate: FeedCandidate, url: str) -> AddressReading:
 
 
 def _youtube_reading(url: str) -> AddressReading:
-    """Return the reading of a YouTube address. Raises `Invalid` where it is no public place."""
+    """Return the reading of a YouTube address. Raises `Invalid` if it leads to no public place."""
     place = place_in(url)
     if place is None:
         message = _(

@@ -1,4 +1,4 @@
-"""Plans what would be made of a raw item and what it would cost; nothing is stored here."""
+"""Plans the items that would be made of a raw item and estimates their cost; stores nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from config.core.errors import Conflict
 from pipeline.generate.generation_plan import Acceptance, GenerationPlan, plan_by_rules
-from pipeline.ingest.raw_content import RawContent, body_of, rows_of, source_text
+from pipeline.ingest.raw_content import RawContent, body_of, build_rows, source_text
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 
 
 def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> GenerationPlan:
-    """Return the engines that can use the raw item, with numbers of variants, and why others can't."""
+    """Return the engines that can use the raw item, with numbers of variants, and the reasons why others can't."""
     text = source_text(row, body)
     return Acceptance(workspace).plan(row.engines, row.variants, text, persona_id=row.persona_id)
 
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
-    """Raise `Conflict` where a push would skip variant `index` of `item` now.
-
-    Code and message are those of the skip.
-    """
+    """Raise `Conflict`, with code and message of the skip, if a push would skip variant `index` of `item` now."""
     text = source_text(raw, body_of(raw))
     plan = Acceptance(workspace).plan([item.engine_output], index + 1, text, persona_id=item.persona_id)
     for skipped in plan.skipped:
@@ -43,18 +40,18 @@ def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *
 def estimate(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
 ) -> GenerationPlan:
-    """Return what pushing this content would make and cost. Stores and spends nothing.
+    """Return the plan and cost of pushing this content. Stores and spends nothing.
 
-    Raises `EngineUnavailable` as `push` does.
+    Raises `EngineUnavailable` if an engine that the content names can't run here.
     """
     availability.refuse_engines(content.engines or ())
-    row, body = rows_of(workspace, source, content, defaults, now)
+    row, body = build_rows(workspace, source, content, defaults, now)
     return plan_for(row, body, workspace)
 
 
 def estimate_any(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
 ) -> GenerationPlan:
-    """Return the cost of an item of this source that every text engine can use. See `estimate`."""
-    row, body = rows_of(workspace, source, content, defaults, now)
+    """Return the plan and cost of content that every text engine can use. Stores nothing, refuses no engine."""
+    row, body = build_rows(workspace, source, content, defaults, now)
     return plan_by_rules(row.engines, row.variants, source_text(row, body))

@@ -1,4 +1,4 @@
-"""Defines content that was pushed or fetched, and makes its raw item and body, with the keys it is known by."""
+"""Defines content that was pushed or fetched, and builds its raw item and body, with the keys that identify it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,7 @@ _HTML_TAG: Final = re.compile(
 
 @dataclass(frozen=True)
 class RawContent:
-    """Pushed or fetched content.
-
-    `engines`, `variants` and `persona_id` are `None` where the source's values apply.
-    """
+    """Pushed or fetched content. `engines`, `variants` and `persona_id` are `None` if the source's values apply."""
 
     external_id: str = ""
     url: str = ""
@@ -64,28 +61,28 @@ class RawContent:
     variants: int | None = None
     persona_id: UUID | None = None
     key: str = ""
-    """The `dedup_key` where the caller knows the stored one; empty: it is made of the content."""
+    """The `dedup_key` if the caller knows the stored one; if empty, it is made of the content."""
     body_hash: str = ""
-    """The `content_hash` of title and body where the caller has computed it; else empty."""
+    """The `content_hash` of title and body if the caller has computed it; else empty."""
     is_fetched: bool = False
-    """Whether it is matched by its second key too: another source may have brought the same page.
+    """Whether it is matched by its second key too, because another source may have brought the same page.
 
     Pushed content is matched by its key only.
     """
     has_second_key: bool = True
-    """False where other entries of the source share the address, so that it identifies nothing."""
+    """`False` if other entries of the source share the address, which then identifies nothing."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """The reason why an entry is kept but not worked on."""
+    """The reason why an entry is stored but nothing is made of it."""
 
     code: str
     message: str
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ContentToStore:
     """One of several contents that are pushed together."""
 
     content: RawContent
@@ -93,14 +90,18 @@ class Wanted:
 
 
 def format_of(body: str) -> str:
-    """Return "html" where the body has tags, else "markdown"; for a sender that doesn't name the format."""
+    """Return "html" if the body has tags, else "markdown", for a sender that doesn't name the format."""
     return "html" if _HTML_TAG.search(body) else "markdown"
 
 
-def rows_of(
+def build_rows(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
-    """Return the raw item and its first body, neither saved; unset fields come from the source."""
+    """Return the raw item and its first body, neither of them saved.
+
+    Unset fields come from the source, else from the workspace's `defaults`. A transcript that the media names
+    is appended to the body. Raises `Invalid` if the body with its transcript is too long.
+    """
     transcript = source_media.body_with_transcript(
         workspace.pk, content.media, content.body, content.body_format
     )
@@ -151,16 +152,16 @@ def rows_of(
 
 
 def _guess_content_language(content: RawContent, body_format: str) -> str:
-    """Return the language guessed of the content's beginning; empty where it can't be told.
+    """Return the language guessed of the content's beginning, or an empty string if it can't be guessed.
 
-    Markup that is cut off there does no harm.
+    The cut may go through a tag, which does no harm.
     """
     beginning = seen_text(content.body[: 4 * MAX_DETECTION_CHARACTERS], body_format)
     return guess_language(f"{content.title}\n{beginning}")
 
 
 def body_of(row: RawItem) -> RawBody:
-    """Return the current body of a raw item; earlier versions stay stored beside it."""
+    """Return the current body of a raw item; earlier versions stay stored too."""
     body: RawBody = RawBody.everywhere.get(raw_item=row, number=row.content_version)
     return body
 
@@ -179,7 +180,7 @@ def source_text(row: RawItem, body: RawBody) -> SourceText:
 
 
 def _needs_media(row: RawItem) -> bool:
-    """Return whether it has files and one of its engines shows videos."""
+    """Return whether the raw item has media and one of its engines uses videos."""
     return bool(row.media) and any("video" in engine_named(name).made_from for name in row.engines)
 
 
@@ -187,7 +188,7 @@ def _needs_media(row: RawItem) -> bool:
 
 
 def dedup_key(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> str:
-    """Return the key of the first identity known: the source's own id, the canonical address, the content."""
+    """Return the key by the first known identity: the source's own id, the canonical address, the content."""
     if external_id:
         return f"x:{source_id.hex}:{external_id}"
     if url:
@@ -199,15 +200,15 @@ def dedup_key(source_id: UUID, *, external_id: str, url: str, body_hash: str) ->
 
 
 def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
-    """Return the key that matches it beside its `dedup_key`; `None` where nothing else identifies it."""
-    # Only fetched content is matched by its words: a client pushing them under two ids means two items.
+    """Return the key that identifies content next to its `dedup_key`, or `None` if nothing else does."""
+    # Only fetched content is matched by its words, because a client that pushes them under two ids means two items.
     if not content.has_second_key or not (content.url or content.is_fetched):
         return None
     return second_key(source.pk, url=content.url, body_hash=row.content_hash)
 
 
 def id_of_twin(external_id: str, url: str, body_hash: str) -> str:
-    """Return the id of an entry whose own id another entry of the same document has too."""
+    """Return an id for an entry whose `external_id` another entry of the same document has too."""
     twin = f"{external_id}|{url or body_hash}"
     if len(twin) <= limits.EXTERNAL_ID_CHARACTERS:
         return twin
@@ -217,10 +218,9 @@ def id_of_twin(external_id: str, url: str, body_hash: str) -> str:
 def second_key(source_id: UUID, *, url: str, body_hash: str) -> int | None:
     """Return 64 bits that are equal for the same page in any source, or the same content in this one.
 
-    By it an entry is recognized whose own id has changed, or that another source brought: their dedup keys
-    differ.
-
-    `None` for the front page of a host: many things have its address.
+    This key recognizes an entry whose id has changed, or that another source brought, because their dedup keys
+    differ. It is `None` for the front page of a host, whose address many entries have, and for an address that
+    isn't http(s).
     """
     if not url:
         return _hash_to_int64(f"h:{source_id.hex}:{body_hash}")
@@ -245,18 +245,17 @@ def _hash_to_int64(text: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def have_same_title_words(one: str, other: str) -> bool:
+def have_same_title_words(first: str, second: str) -> bool:
     """Return whether two titles have the same words."""
-    return plain_title(one) == plain_title(other)
+    return plain_title(first) == plain_title(second)
 
 
 def plain_title(title: str) -> str:
     """Return a title's words in lower case, without punctuation."""
-    return " ".join(
-        re.findall(r"\w+", unicodedata.normalize("NFKC", title[: limits.TITLE_CHARACTERS]).lower())
-    )
+    normalized = unicodedata.normalize("NFKC", title[: limits.TITLE_CHARACTERS]).lower()
+    return " ".join(re.findall(r"\w+", normalized))
 
 
-def are_published_close(one: datetime | None, other: datetime | None) -> bool:
-    """Return whether both were published within `limits.SAME_WITHIN`; True where a date isn't known."""
-    return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN
+def are_published_close(first: datetime | None, second: datetime | None) -> bool:
+    """Return whether both dates lie within `limits.SAME_WITHIN` of each other, or one of them isn't known."""
+    return first is None or second is None or abs(first - second) <= limits.SAME_WITHIN

@@ -1,4 +1,4 @@
-"""Plans what each line of a list of addresses would become, and registers the lines as sources."""
+"""Plans a source for each line of a list of addresses, and registers the planned sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from config.core.errors import AppError
 from pipeline import limits
 from pipeline.ingest import collect
-from pipeline.ingest.collect.source_validation import past_plan_message, sources_left
+from pipeline.ingest.collect.source_validation import count_sources_left, past_plan_message
 from pipeline.ingest.pasted_url import reading_by_host
 from pipeline.models import Source
 from pipeline.text.links import canonical_url
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedSource:
-    """What a line would become.
+    """The plan for a line.
 
-    `source` is the row that would be stored, None where the workspace has that source already, or the line is
+    `source` is the row that would be stored, or `None` if the workspace has that source already, or the line is
     refused for the reason in `refusal`. `number` counts the lines from 1.
     """
 
@@ -41,7 +41,7 @@ class PlannedSource:
 
 @dataclass
 class Registered:
-    """What became of a list; `known` counts sources that existed, `refused` holds lines with the reason."""
+    """The result for a list: `known` counts sources that existed, `refused` holds lines with the reason."""
 
     added: list[UUID] = field(default_factory=list)
     known: int = 0
@@ -49,10 +49,10 @@ class Registered:
 
 
 def plan_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> list[PlannedSource]:
-    """Return what `register_all` would do with each line. Writes nothing, and fetches nothing."""
+    """Return the plan of `register_all` for each line. Writes nothing, and fetches nothing."""
     rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
     known_keys = {_identity_key(kind, config) for kind, config in rows.values_list("type", "config")}
-    remaining = sources_left(workspace, test=False)
+    remaining = count_sources_left(workspace, test=False)
     planned = []
     for number, line in enumerate(listed, start=1):
         source, refusal = _unsaved_source(workspace, line, now=now)
@@ -69,7 +69,7 @@ def plan_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: date
 
 
 def _unsaved_source(workspace: Workspace, line: ListedAddress, *, now: datetime) -> tuple[Source | None, str]:
-    """Return an unsaved source for the line, or None and the reason why it can't be one."""
+    """Return an unsaved source for the line, or `None` and the reason why there can be none."""
     if not line.address:
         return None, _("No address. Enter one such as https://example.org/news.")
     try:
@@ -80,7 +80,7 @@ def _unsaved_source(workspace: Workspace, line: ListedAddress, *, now: datetime)
             config=reading.config,
             first_poll={"newest": limits.FIRST_POLL_NEWEST},
         )
-        return collect.checked(workspace, settings, test=False, now=now), ""
+        return collect.validate_source(workspace, settings, test=False, now=now), ""
     except AppError as error:
         return None, _error_text(error)
 
@@ -91,17 +91,17 @@ def _error_text(error: AppError) -> str:
 
 
 def _identity_key(kind: str, config: Mapping[str, Any]) -> str:
-    """Return a key that is equal for two sources that read the same place, however the address is spelt."""
+    """Return a key that is equal for two sources that read the same address, however it is spelt."""
     url = config.get("url")
     normalized_config = {**config, "url": canonical_url(url)} if isinstance(url, str) else config
     return f"{kind} {json.dumps(normalized_config, sort_keys=True)}"
 
 
 def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> Registered:
-    """Register a source for each address that the workspace doesn't have; a refusal stops no other.
+    """Register a source for each address that the workspace doesn't have; a refused line stops no other.
 
-    Nothing is fetched here: an address is first read at the source's first poll, which makes items of its
-    newest entries.
+    Nothing is fetched here, because an address is first read at the source's first poll, which makes items of
+    its newest entries.
     """
     registered = Registered()
     for planned in plan_all(workspace, listed, now=now):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from django.db import transaction
 
@@ -40,12 +40,20 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 
+_REQUEUED_FIELDS: Final = (
+    *("status", "lease_token", "reason", "skipped", "version"),
+    *("due_at", "wake_at", "attempts", "updated_at"),
+)
+"""The fields that `_requeue` writes."""
+
+
 def retry(
     raw_item: RawItem, *, workspace: Workspace, now: datetime, expected_version: int | None = None
 ) -> RawItem:
     """Start runs again for a failed, skipped or waiting raw item.
 
-    Raises `Conflict`, `QuotaExceeded`, and `states.Overtaken` if it isn't the expected version.
+    Raises `Conflict` if it was deleted, its status or failure allows no retry, or nothing can be made of it,
+    `QuotaExceeded` for too few credits, and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = _lock_raw_item(raw_item.pk)
@@ -68,20 +76,23 @@ def retry(
 
 
 def resume_waiting(row: RawItem) -> None:
-    """Plan a raw item again whose wait for credits is over; it may have to wait for the next month."""
+    """Plan a raw item again whose wait for credits is over; it may have to wait for the next month.
+
+    Nothing is done if its status or lease changed meanwhile, and one that was deleted is put to sleep.
+    """
     now = utc_now()
     with transaction.atomic():
-        fresh = _lock_raw_item(row.pk)
-        if fresh.status != RawItemStatus.WAITING_QUOTA or fresh.lease_token != row.lease_token:
+        locked_row = _lock_raw_item(row.pk)
+        if locked_row.status != RawItemStatus.WAITING_QUOTA or locked_row.lease_token != row.lease_token:
             return
-        if fresh.deleted_at is not None:
-            fresh.sleep_until(None)
+        if locked_row.deleted_at is not None:
+            locked_row.sleep_until(None)
             return
-        replan(fresh, fresh.workspace, when_short="wait", now=now)
+        replan(locked_row, locked_row.workspace, when_short="wait", now=now)
 
 
 def give_up_waiting(row: RawItem) -> None:
-    """Skip a waiting raw item that failed to be planned several times, where a person sees it."""
+    """Skip a waiting raw item whose planning failed several times, so that a person sees it."""
     reason = {"code": "gave_up", "message": "It could not be planned; retry it.", "stage": "push"}
     with transaction.atomic():
         states.move(row, "skipped", under_lease=True, reason=reason, wake_at=None)
@@ -89,9 +100,9 @@ def give_up_waiting(row: RawItem) -> None:
 
 
 def _lock_raw_item(pk: UUID) -> RawItem:
-    """Lock and return the raw item, with its source and workspace, which are only read.
+    """Lock and return the raw item, with its source and workspace, which aren't locked.
 
-    Everywhere the raw item is locked before the items made from it.
+    The raw item is always locked before the items made of it.
     """
     row: RawItem = (
         RawItem.everywhere.select_for_update(of=("self",))
@@ -106,8 +117,8 @@ def replan(
 ) -> None:
     """Plan a raw item that was skipped, failed or waited; the caller has locked the row.
 
-    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` where nothing can
-    be made; with "wait" the row waits, or says why it is skipped.
+    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` if nothing can
+    be made; with "wait" the row waits for credits, or is skipped with the reason.
     """
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     plan = plan_for(row, body_of(row), workspace)
@@ -124,19 +135,7 @@ def replan(
             _requeue(to_make, now)
     except credit_account.QuotaExceeded:
         # The transaction was rolled back, but the instance still has the values that the row was to get.
-        row.refresh_from_db(
-            fields=[
-                "status",
-                "lease_token",
-                "reason",
-                "skipped",
-                "version",
-                "due_at",
-                "wake_at",
-                "attempts",
-                "updated_at",
-            ]
-        )
+        row.refresh_from_db(fields=list(_REQUEUED_FIELDS))
         if row.status == RawItemStatus.WAITING_QUOTA:
             next_month = months.start_of_next_month(months.month_of(now))
             RawItem.everywhere.filter(pk=row.pk).update(due_at=next_month, wake_at=next_month, attempts=0)
@@ -150,14 +149,14 @@ def replan(
 def _record_nothing_to_make(
     row: RawItem, plan: GenerationPlan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
-    """Mark the row as skipped with the reason; with `when_short="refuse"` raise `Conflict`."""
+    """Mark a waiting row as skipped, or renew a skipped one's reason. Raises `Conflict` with "refuse" instead."""
     message = " ".join(plan.why_not)
     if when_short == "refuse":
         raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
     reason = reason_of_skip(NOTHING_TO_MAKE, message)
     skipped = [skip.as_json() for skip in plan.skipped]
     if row.status == RawItemStatus.WAITING_QUOTA:
-        # What could be made of it when it came in no longer can.
+        # The items that could be made of it when it came in no longer can.
         states.move(
             row,
             "skipped",
@@ -176,7 +175,7 @@ def _record_nothing_to_make(
 
 
 def _requeue(to_make: ToMake, now: datetime) -> None:
-    """Start the raw item's runs, with their events and credits. Raises `QuotaExceeded`."""
+    """Start the raw item's runs, with their events and credits. Raises `QuotaExceeded` for too few credits."""
     row = to_make.row
     was_announced, skipped_before = _was_announced(row), list(row.skipped)
     states.move(
@@ -196,8 +195,5 @@ def _requeue(to_make: ToMake, now: datetime) -> None:
 
 
 def _was_announced(row: RawItem) -> bool:
-    """Return whether `raw.ingested` was sent already.
-
-    A raw item skipped at its arrival enters the queue, and is announced, only now.
-    """
+    """Return whether `raw.ingested` was sent, which it wasn't for a raw item skipped at its arrival."""
     return row.status != RawItemStatus.SKIPPED or (row.reason or {}).get("code") == "gave_up"

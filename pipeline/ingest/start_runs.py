@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 QUIET_SKIPS: Final = frozenset({"before_first_poll"})
-"""Skips without an event: a source's whole past would send one for each entry."""
+"""The skips without an event, because a source's whole past would send one for each entry."""
 
 
 @dataclass(frozen=True)
 class ToMake:
-    """A raw item and everything that its generations are made of."""
+    """A raw item and the rows that its generations are made of."""
 
     workspace: Workspace
     source: Source
@@ -51,9 +51,10 @@ class ToMake:
 def start_runs(
     to_make: ToMake, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> list[GeneratedItem]:
-    """Start the runs; return the items to be made, or none where they wait for credits.
+    """Start the runs. Return the items to be made, or none if they wait for credits.
 
     The order is generations, events, reservation, so that the balance's row is locked as shortly as possible.
+    Raises `QuotaExceeded` for too few credits with `when_short="refuse"` or for a test item.
     """
     row = to_make.row
     if when_short == "refuse" or row.test:
@@ -79,10 +80,7 @@ def start_runs(
 def start_now(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
-    """Save the runs and their items, and wake the workers.
-
-    With `may_wait` the model may be asked in a batch.
-    """
+    """Save runs and items, and wake the dispatcher. With `may_wait` the source's settings may allow a batch."""
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
@@ -93,7 +91,7 @@ def start_now(
 def rows_of_runs(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
-    """Return the runs, one for each engine, and their items, one for each variant; none saved."""
+    """Return the runs, one for each engine, and their items, one for each variant, none of them saved."""
     workspace, source, row, plan = to_make.workspace, to_make.source, to_make.row, to_make.plan
     queue = generation_queue_for(workspace)
     generations = [
@@ -134,7 +132,7 @@ def rows_of_runs(
 
 
 def reserve(workspace: Workspace, generations: Sequence[Generation], now: datetime) -> None:
-    """Reserve the credits of these runs. Raises `QuotaExceeded`.
+    """Reserve the credits of these runs. Raises `QuotaExceeded` for too few credits.
 
     It is the last statement of the transaction, so that the balance's row is locked as shortly as possible.
     """
@@ -144,7 +142,7 @@ def reserve(workspace: Workspace, generations: Sequence[Generation], now: dateti
 
 
 def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
-    """Have the raw item planned again when the next month begins."""
+    """Let the raw item wait for credits, to be planned again when the next month begins."""
     resets_at = months.start_of_next_month(months.month_of(now))
     reason = {
         "code": "quota_exceeded",
@@ -168,7 +166,10 @@ def reason_of_skip(code: str, message: str) -> dict[str, str]:
 
 
 def facts_of_new(row: RawItem, items: Iterable[GeneratedItem], now: datetime) -> list[Event]:
-    """Return the events of a new raw item: that it came in or was skipped, and what was left out."""
+    """Return the events of a new raw item: that it came in or was skipped, and each engine left out.
+
+    There are none for a skip of `QUIET_SKIPS`. Stores nothing.
+    """
     if row.status == RawItemStatus.SKIPPED and (row.reason or {})["code"] in QUIET_SKIPS:
         return []
     return facts_of(row, items, now, was_announced=False, skipped_before=())
@@ -184,8 +185,8 @@ def facts_of(
 ) -> list[Event]:
     """Return the events of a planned raw item: that it came in, and each engine left out. Stores nothing.
 
-    `was_announced`: its arrival was sent before; so were the skips in `skipped_before`. The document counts
-    `items` as pending.
+    With `was_announced` its arrival was sent before; the skips in `skipped_before` were sent too. The document
+    counts `items` as pending.
     """
     document = raw_item_outcomes.serialize_new_raw_item(row, items)
     newly_skipped = {
@@ -193,11 +194,9 @@ def facts_of(
         for skipped in row.skipped
         if skipped not in skipped_before
     }
-    event_data: list[tuple[str, dict[str, Any]]] = (
-        []
-        if was_announced
-        else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]
-    )
+    event_data: list[tuple[str, dict[str, Any]]] = []
+    if not was_announced:
+        event_data.append(("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {}))
     event_data += [
         ("engine.skipped", {"outcome": outcome})
         for outcome in document["outcomes"]

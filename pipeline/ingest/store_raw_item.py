@@ -1,4 +1,4 @@
-"""Stores raw content with everything that will be made of it, or matches it to the item already there."""
+"""Stores raw content with its runs and their items, or matches it to the raw item already there."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pipeline.generate.generation_plan import NOTHING_TO_MAKE, Acceptance, Gener
 from pipeline.holds.source_changes import hold_derived_items
 from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
 from pipeline.ingest.raw_content import (
+    ContentToStore,
     Outcome,
     RawContent,
     Skip,
-    Wanted,
-    rows_of,
+    build_rows,
     second_key_of,
     source_text,
 )
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushResult:
     """The result of a push."""
 
     raw_item: RawItem
     outcome: Outcome
     items: tuple[GeneratedItem, ...] | None = None
-    """The items to be made of a new raw item; `None` where it was there already."""
+    """The items to be made of a new raw item, or `None` if it was there already."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the raw item as the API shows it, with its outcomes."""
@@ -67,7 +67,7 @@ class Pushed:
 
 @dataclass(frozen=True)
 class PreparedItem:
-    """A raw item that is ready to be stored, with what it will be made into."""
+    """A raw item that is ready to be stored, with the plan of its runs."""
 
     content: RawContent
     row: RawItem
@@ -84,39 +84,40 @@ def push(
     defaults: WorkspaceDefaults,
     when_short: Literal["refuse", "wait"] = "refuse",
     skip: Skip | None = None,
-    beside: Callable[[UUID, Outcome], None] | None = None,
+    on_stored: Callable[[UUID, Outcome], None] | None = None,
     now: datetime | None = None,
-) -> Pushed:
-    """Store a raw item with the rows of everything that will be made from it, or match the one there already.
+) -> PushResult:
+    """Store a raw item with its runs and their items, or match the raw item that is there already.
 
-    One transaction: the item, its body, a generation per engine with its generated items, the event, and last
-    the reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"`
-    the item is kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`.
-    With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw item and the
-    outcome, and writes what belongs to it, before the balance of credits is locked.
+    One transaction writes the item, its body, a generation per engine with its generated items, the event, and
+    last the reservation of credits. With `skip` the item is stored as `skipped`, and nothing is made. `on_stored`
+    gets the id of the raw item and the outcome, and writes further rows before the balance of credits is locked.
+    With too few credits and `when_short="wait"` the item is stored as `waiting_quota`. Raises `QuotaExceeded` for
+    too few credits with "refuse", `EngineUnavailable` if a named engine can't run here, and `Invalid` if the
+    media names an unknown upload or the body with its transcript is too long.
     """
     now = now or utc_now()
     availability.refuse_engines(content.engines or ())
-    prepared = prepare(workspace, source, [Wanted(content, skip)], defaults=defaults, now=now)[0]
+    prepared = prepare(workspace, source, [ContentToStore(content, skip)], defaults=defaults, now=now)[0]
     row, body, fingerprint = prepared.row, prepared.body, prepared.fingerprint
     items: list[GeneratedItem] = []
     with transaction.atomic():
         note_near_duplicates([(row, fingerprint)], now)
-        # The constraint decides between two pushes of the same content, so no query has to look first.
+        # The constraint decides between two pushes of the same content, so no query comes first.
         if not insert_or_ignore(row):
-            return _match_known(workspace, row, body, now, beside)
+            return _match_known(workspace, row, body, now, on_stored)
         if not insert_or_ignore(fingerprint):
             if content.is_fetched:
                 pushed = _yield_to_other_source(row, fingerprint)
-                if beside is not None:
-                    beside(pushed.raw_item.pk, "duplicate")
+                if on_stored is not None:
+                    on_stored(pushed.raw_item.pk, "duplicate")
                 return pushed
             fingerprint.second_key = None
             insert([fingerprint])
         insert([body])
-        uploads.mark_used(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
-        if beside is not None:
-            beside(row.pk, "new")
+        uploads.mark_used(workspace.pk, uploads.upload_ids_in(row.media), raw_item=row, now=now)
+        if on_stored is not None:
+            on_stored(row.pk, "new")
         if row.status == RawItemStatus.QUEUED:
             to_make = ToMake(workspace, source, row, prepared.plan, defaults)
             items = start_runs(to_make, when_short=when_short, now=now)
@@ -124,32 +125,30 @@ def push(
             events.write(facts_of_new(row, (), now))
         crash_point("push.stored")
     crash_point("push.committed")
-    return Pushed(row, "new", tuple(items))
+    return PushResult(row, "new", tuple(items))
 
 
 def prepare(
     workspace: Workspace,
     source: Source,
-    contents: Sequence[Wanted],
+    contents: Sequence[ContentToStore],
     *,
     defaults: WorkspaceDefaults,
     now: datetime,
 ) -> list[PreparedItem]:
-    """Read and plan what is to be stored.
+    """Build and plan the raw items of these contents. Stores nothing.
 
     It may take some milliseconds for each, so call it before the transaction.
     """
     acceptance = Acceptance(workspace)
     prepared = []
     for each in contents:
-        row, body = rows_of(workspace, source, each.content, defaults, now)
+        row, body = build_rows(workspace, source, each.content, defaults, now)
         text = source_text(row, body)
         # A skipped entry isn't planned: if a person has it made after all, it is planned then.
-        plan = (
-            acceptance.plan(row.engines, row.variants, text, persona_id=row.persona_id)
-            if each.skip is None
-            else GenerationPlan()
-        )
+        plan = GenerationPlan()
+        if each.skip is None:
+            plan = acceptance.plan(row.engines, row.variants, text, persona_id=row.persona_id)
         _mark_skipped(row, plan, each.skip)
         fingerprint = fingerprint_of(row, text.text, second_key_of(source, each.content, row))
         prepared.append(PreparedItem(each.content, row, body, fingerprint, plan))
@@ -163,8 +162,8 @@ def push_all(
     *,
     defaults: WorkspaceDefaults,
     now: datetime | None = None,
-) -> list[Pushed]:
-    """Push all contents, or none: raises what pushing one of them raises."""
+) -> list[PushResult]:
+    """Push all contents in one transaction. Raises the error of `push` for the first that is refused."""
     with transaction.atomic():
         return [push(workspace, source, content, defaults=defaults, now=now) for content in contents]
 
@@ -175,14 +174,14 @@ def push_portion(
     portion: Sequence[PreparedItem],
     *,
     defaults: WorkspaceDefaults,
-    beside: Callable[[Sequence[UUID]], None],
+    on_stored: Callable[[Sequence[UUID]], None],
     now: datetime,
 ) -> None:
-    """Store several new raw items with few statements, all of them or none; see `push`.
+    """Store several new raw items with few statements; see `push`.
 
-    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
-    transaction, and pushes one by one after an `IntegrityError` (another source stored one of them first) or
-    `QuotaExceeded` (the credits don't suffice for all).
+    `on_stored` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
+    transaction. Raises `IntegrityError` if another source stored one of them first, and `QuotaExceeded` if the
+    credits don't suffice for all; after either the caller pushes them one by one.
     """
     generations: list[Generation] = []
     items: list[GeneratedItem] = []
@@ -203,14 +202,14 @@ def push_portion(
     Generation.everywhere.bulk_create(generations)
     GeneratedItem.everywhere.bulk_create(items)
     events.write(facts)
-    beside([prepared.row.pk for prepared in portion])
+    on_stored([prepared.row.pk for prepared in portion])
     if generations:
         dispatcher.wake()
     reserve(workspace, generations, now)
 
 
 def _mark_skipped(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None:
-    """Note the plan's skips on the row, and mark it as skipped where nothing is to be made."""
+    """Store the plan's skips in the row, and mark it as skipped if nothing is to be made. Saves nothing."""
     row.skipped = [each.as_json() for each in plan.skipped]
     if skip is None and plan.shares:
         return
@@ -219,13 +218,13 @@ def _mark_skipped(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None
     states.begin(row, "skipped")
 
 
-def _yield_to_other_source(row: RawItem, fingerprint: RawPrint) -> Pushed:
+def _yield_to_other_source(row: RawItem, fingerprint: RawPrint) -> PushResult:
     """Delete the row and return the raw item of the same page that another source stored a moment ago."""
     RawItem.everywhere.filter(pk=row.pk).delete()
     holder = RawPrint.everywhere.filter(
         workspace_id=row.workspace_id, test=row.test, second_key=fingerprint.second_key
     )
-    return Pushed(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
+    return PushResult(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
 
 
 def _match_known(
@@ -233,9 +232,9 @@ def _match_known(
     pushed: RawItem,
     body: RawBody,
     now: datetime,
-    beside: Callable[[UUID, Outcome], None] | None,
-) -> Pushed:
-    """Match the item with the same key: same content is a duplicate, other content its next version."""
+    on_stored: Callable[[UUID, Outcome], None] | None,
+) -> PushResult:
+    """Match the item with the same key: other content is its next version, unless it was erased, else a duplicate."""
     row = (
         RawItem.everywhere.select_for_update(of=("self",))
         .select_related("source")
@@ -244,10 +243,10 @@ def _match_known(
     outcome: Outcome = (
         "duplicate" if row.deleted_at is not None or row.content_hash == pushed.content_hash else "revised"
     )
-    if beside is not None:
-        beside(row.pk, outcome)
+    if on_stored is not None:
+        on_stored(row.pk, outcome)
     if outcome == "duplicate":
-        return Pushed(row, outcome)
+        return PushResult(row, outcome)
     body.raw_item = row
     body.number = row.content_version + 1
     body.save(force_insert=True)
@@ -268,13 +267,13 @@ def _match_known(
     for name, value in changes.items():
         setattr(row, name, value)
     if pushed.media:
-        uploads.mark_used(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
+        uploads.mark_used(workspace.pk, uploads.upload_ids_in(pushed.media), raw_item=row, now=now)
     hold_derived_items(row, "source_changed", now)
     update_fingerprint(row, seen_text(body.body, body.body_format))
     if row.status == RawItemStatus.SKIPPED and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
         # The first version had nothing to work with; this one may have.
         replan(row, workspace, when_short="wait", now=now)
-    return Pushed(row, "revised")
+    return PushResult(row, "revised")
 
 
 def _next_language(pushed: RawItem, row: RawItem) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Subscribes to hubs that announce a source's changes (W3C WebSub), renews, and receives their pushes.
+"""Subscribes to hubs that announce a source's changes (W3C WebSub), renews leases, and receives pushes.
 
-A push only wakes the source's poll, so what it holds is read as any poll's answer is, and a lost one costs a
-day: a source with a lease is polled once a day all the same.
+A push only wakes the source's poll, which reads the changes as any poll does. A lost push costs a day at most,
+because a source with a lease is polled once a day all the same.
 """
 
 from __future__ import annotations
@@ -34,22 +34,25 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(days=10)
-"""The lease that we request; the hub decides."""
+"""The lease that we request; the hub may give another one."""
 SHORTEST_LEASE: Final = timedelta(minutes=5)
 LONGEST_LEASE: Final = timedelta(days=90)
 RENEW_AT_SHARE: Final = 0.8
 """The share of a lease after which it is renewed."""
 VERIFICATION_TIMEOUT: Final = timedelta(minutes=10)
+"""The time within which the hub has to verify a request that it accepted."""
 FIRST_WAIT: Final = timedelta(hours=1)
+"""The wait after the first request that failed; it doubles up to `LONGEST_WAIT`."""
 LONGEST_WAIT: Final = timedelta(days=1)
 DENIED_WAIT: Final = timedelta(days=7)
 SLOW_POLL: Final = timedelta(days=1)
+"""The least wait between two polls of a source with a lease."""
 MIN_TIME_BETWEEN_WAKES: Final = timedelta(minutes=1)
-"""However often a hub calls, its source is polled no more often than this."""
+"""The least time between two polls that pushes cause, however often a hub calls."""
 TIMEOUT_SECONDS: Final = 15
 MAX_ANSWER_BYTES: Final = 64 * 1024
 MAX_PUSH_BYTES: Final = 20 * 1024 * 1024
-"""The size limit of a push, which is read piece by piece for its signature and not kept."""
+"""The size limit of a push, which is read piece by piece for its signature and not stored."""
 MAX_MESSAGE_CHARACTERS: Final = 500
 LEASED: Final = ("active", "renewing")
 ALGORITHMS: Final = frozenset({"sha1", "sha256", "sha384", "sha512"})
@@ -61,10 +64,11 @@ def is_offered() -> bool:
 
 
 def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | None:
-    """Subscribe where a polled source names a hub; return the least wait for the next poll under a lease.
+    """Subscribe a polled source to its hub, and return the least wait for the next poll if it has a lease.
 
-    `None` where no hub announces the source's changes, hubs can't reach the instance, or an address is too
-    long to store. A source that names another hub or topic than before subscribes again.
+    The result is `None` without a lease. There is no subscription if the source names no hub, hubs can't reach
+    the instance, or an address is too long to store. A source that names another hub or topic than before, or
+    whose subscription ended, subscribes again.
     """
     if hub is None or not hub.urls or not is_offered():
         return None
@@ -83,7 +87,7 @@ def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | Non
 
 
 def _subscribe(source: Source, url: str, topic: str, now: datetime) -> None:
-    """Store the first subscription of a source; a worker then asks the hub."""
+    """Store the first subscription of a source; a worker then calls the hub."""
     row = WebSubSubscription(
         workspace_id=source.workspace_id,
         source=source,
@@ -103,7 +107,7 @@ def _subscribe(source: Source, url: str, topic: str, now: datetime) -> None:
 
 
 def _resubscribe(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
-    """Subscribe again at that hub, with a new callback address; nothing where the row was moved meanwhile."""
+    """Subscribe again at that hub, with a new callback address, unless the row was moved meanwhile."""
     changes: dict[str, Any] = {"hub": url, "topic": topic, "tries": 0, "error": None, "lease_ends_at": None}
     with transaction.atomic():
         try:
@@ -126,7 +130,7 @@ def _resubscribe(row: WebSubSubscription, url: str, topic: str, now: datetime) -
 
 
 def advance_subscription(row: WebSubSubscription) -> None:
-    """Ask the hub, ask it again, renew, or end: whatever the row is due for."""
+    """Request or renew the lease, record its lapse, or end the subscription, unless the row was moved meanwhile."""
     crash_point("websub.claimed")
     now = utc_now()
     try:
@@ -149,16 +153,17 @@ def give_up(row: WebSubSubscription) -> None:
 
 
 def _is_still_wanted(row: WebSubSubscription) -> bool:
-    """Return whether the source is polled and a hub can reach this instance."""
+    """Return whether source and workspace are active and a hub can reach this instance."""
     source: Source = Source.everywhere.select_related("workspace").get(pk=row.source_id)
     is_polled = source.status in POLLED_SOURCES and source.deleted_at is None
     return is_offered() and is_polled and source.workspace.is_at_work
 
 
 def _request_lease(row: WebSubSubscription, to: str, now: datetime) -> None:
-    """Ask the hub for a lease.
+    """Request a lease from the hub, and record a refusal.
 
-    The state is saved before the call, because some hubs verify before they answer it.
+    The state is saved before the call, because some hubs verify before they answer it. Nothing is requested if
+    the row was moved meanwhile. Raises `states.Overtaken` if it was moved before a change of status.
     """
     tries = row.tries + 1
     values: dict[str, Any] = {"asked_at": now, "tries": tries, "attempts": 0}
@@ -178,7 +183,7 @@ def _request_lease(row: WebSubSubscription, to: str, now: datetime) -> None:
 
 
 def _send_request(row: WebSubSubscription) -> str:
-    """Call the hub; return an error message, empty where the hub accepted the request."""
+    """Call the hub, and return an error message, or an empty string if the hub accepted the request."""
     form = {
         "hub.callback": f"{settings.PUBLIC_URL.rstrip('/')}/hooks/websub/{row.token}",
         "hub.mode": "subscribe",
@@ -221,12 +226,15 @@ def _record_refusal(row: WebSubSubscription, problem: str, now: datetime) -> Non
 
 
 def _before_lease_ends(row: WebSubSubscription, moment: datetime) -> datetime:
-    """Return that moment, or the end of the lease where it comes first."""
+    """Return `moment`, or the end of the lease if that comes first."""
     return min(moment, row.lease_ends_at) if row.lease_ends_at is not None else moment
 
 
 def _record_lapse(row: WebSubSubscription, now: datetime) -> None:
-    """Note that the hub didn't verify in time, or that the lease ended without a new one; ask again later."""
+    """Record that the hub didn't verify in time, or that the lease ended without a new one.
+
+    The lease is requested again at once if it ended, else after a wait.
+    """
     is_over = row.status in LEASED
     until = now if is_over else now + _wait_after(row.tries)
     message = "The lease ended." if is_over else "The hub took the request and did not verify it in time."
@@ -244,7 +252,7 @@ def _record_lapse(row: WebSubSubscription, now: datetime) -> None:
 
 
 def _wait_after(tries: int) -> timedelta:
-    """Return the wait before the next request: it doubles with each failure, up to a day."""
+    """Return the wait before the next request, which doubles with each try, up to `LONGEST_WAIT`."""
     doubled: int = 2 ** min(max(tries - 1, 0), 8)
     return min(FIRST_WAIT * doubled, LONGEST_WAIT)
 
@@ -253,9 +261,10 @@ def _wait_after(tries: int) -> timedelta:
 
 
 def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now: datetime) -> bool:
-    """Return whether to confirm the hub's verification request.
+    """Begin the lease that the hub's verification request offers. Return `True` if it is to be confirmed.
 
-    A `subscribe` that we wanted begins its lease.
+    It isn't if there is no such subscription with that topic, it has ended, it was moved meanwhile, or `mode`
+    isn't `subscribe`. The lease is kept within its bounds, and `LEASE` if the hub names none.
     """
     row = WebSubSubscription.everywhere.filter(token=token).first()
     if row is None or topic != row.topic or mode != "subscribe" or row.status in ENDED_SUBSCRIPTIONS:
@@ -275,18 +284,21 @@ def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now:
             **work_queue.overtake(),
         )
     except states.Overtaken:
-        # It ended at this moment, or another verification was first; the hub asks again where it matters.
+        # It ended at this moment, or another verification was first; the hub asks again if it matters.
         return False
     crash_point("websub.verified")
     return True
 
 
 def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
-    """Record that the hub denies the subscription; ask again in a week. False for an unknown subscription."""
+    """Record that the hub denies the subscription, which is requested again after `DENIED_WAIT`.
+
+    Return `False` if there is no such subscription with that topic, it has ended, or it was moved meanwhile.
+    """
     row = WebSubSubscription.everywhere.filter(token=token).first()
     if row is None or topic != row.topic or row.status in ENDED_SUBSCRIPTIONS:
         return False
-    again = now + DENIED_WAIT
+    next_request = now + DENIED_WAIT
     reason = ILLEGAL_CHARACTERS.sub("", reason).strip()
     detail = f": {reason[:300]}" if reason else "."
     error = {"code": "denied", "message": f"The hub denied the subscription{detail}", "at": format_utc(now)}
@@ -294,8 +306,8 @@ def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
         states.move(
             row,
             "denied",
-            wake_at=again,
-            due_at=again,
+            wake_at=next_request,
+            due_at=next_request,
             lease_ends_at=None,
             error=error,
             **work_queue.overtake(),
@@ -306,10 +318,11 @@ def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
 
 
 def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetime) -> bool:
-    """Handle a push: wake the source, and return whether the subscription still exists.
+    """Handle a push by waking the source. Return `False` if there is no such subscription, or it has ended.
 
-    A push that isn't signed as agreed is ignored. `signature` is the header's `<algorithm>=<hex>` over the
-    raw body, of which `pieces` are the parts in order.
+    The subscription of a source that isn't polled any more is ended here. A push that isn't signed as agreed is
+    ignored. `signature` is the header's `<algorithm>=<hex>` over the raw body, of which `pieces` are the parts
+    in order.
     """
     row = WebSubSubscription.everywhere.filter(token=token).select_related("source__workspace").first()
     if row is None or row.status in ENDED_SUBSCRIPTIONS:
@@ -330,7 +343,7 @@ def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetim
 
 
 def _end(row: WebSubSubscription) -> None:
-    """End the subscription; nothing where the row was moved meanwhile."""
+    """End the subscription, unless the row was moved meanwhile."""
     try:
         states.move(row, "ended", wake_at=None, due_at=None, lease_ends_at=None, **work_queue.overtake())
     except states.Overtaken:
@@ -338,7 +351,7 @@ def _end(row: WebSubSubscription) -> None:
 
 
 def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
-    """Return whether the pieces carry this signature; False for unknown algorithms and oversized pushes."""
+    """Return whether the pieces have this signature, by a known algorithm, and aren't too large."""
     algorithm, _, digest = signature.strip().partition("=")
     if algorithm.lower() not in ALGORITHMS:
         return False
@@ -353,9 +366,10 @@ def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
 
 
 def _wake_source(row: WebSubSubscription, now: datetime) -> None:
-    """Poll the source at once, or as soon as its last push allows.
+    """Wake the source for a poll at once, or as soon as `MIN_TIME_BETWEEN_WAKES` allows.
 
-    A poll that is running may have missed the change, so it is overtaken.
+    A poll that is running may have missed the change, so it is overtaken. Nothing is done if the poll of an
+    earlier push is still to come.
     """
     if row.woken_until is not None and row.woken_until > now + MIN_TIME_BETWEEN_WAKES:
         # The poll that an earlier push caused hasn't run yet.

@@ -1,1 +1,1 @@
-"""Files as they are stored: uploads, footage, pictures, films, speech."""
+"""Stores media files: uploads, footage, pictures, films, speech."""

@@ -1,7 +1,7 @@
-"""The pictures of an item: laid out by its engine, drawn, stored as files, and the rows by which they are served.
+"""Draws the pictures of an item, laid out by its engine, and stores them as files and as rows that serve them.
 
-A file is written before its row: a file that no row names is never served, so a killed task leaves nothing visible.
-The path follows from the bytes, so drawing the same again finds the file there.
+A file is written before its row. A file that no row names is never served, so a killed task leaves nothing visible.
+The path follows from the bytes, so drawing the same picture again finds the file there.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 INITIALS_NOTE: Final = "Initials are drawn in its place."
 COLOUR_NOTE: Final = "The persona's colour is the ground in its place."
 MIN_PHOTO_SIDE: Final = 720
-"""Pixels of the shorter side: a smaller photo would be blurred as the background of a picture."""
+"""The least pixels of either side; a smaller photo would be blurred as the background of a picture."""
 FILE_CHECKS: Final = frozenset({"portrait", "photo", "film", "voice", "sound"})
-"""Checks of the drawn files, not of the text."""
+"""The checks of the drawn files, not of the text."""
 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """The inputs of the pictures beside the text; None for one that isn't there or can't be used."""
+    """The inputs of the pictures apart from the text; each is `None` if it isn't there or can't be used."""
 
     shown_on: date | None
     portrait: bytes | None
@@ -51,9 +51,10 @@ class _Inputs:
 def draw_pictures(
     item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard, *, shown_on: date | None
 ) -> dict[str, Any]:
-    """Draw every size and store the files; runs outside any transaction.
+    """Draw every size and store the files. Runs outside any transaction.
 
-    Returns `{"files", "checks", "error"}` as a generation stores it; `error` where the text can't be drawn.
+    Return `{"files", "checks", "error"}` as a generation stores it. If the text can't be drawn, `error` holds
+    code and message, and the lists are empty. A portrait or photo that can't be used is left out with a check.
     """
     portrait, checks = portrait_of(item.workspace_id, persona)
     photo = _photo_of(item) if engine.shows_photo else None
@@ -66,7 +67,7 @@ def draw_pictures(
             rendered = _render_sizes(engine, draft, persona, inputs)
             break
         except UnusablePicture as unusable:
-            # Draw it again without the file; there are two files at most, so this ends.
+            # The sizes are drawn again without the file; there are two files at most, so this ends.
             if unusable.field == "media":
                 inputs = replace(inputs, photo=None)
                 checks.append(Check("photo", "warning", f"{unusable.message} {COLOUR_NOTE}"))
@@ -81,7 +82,7 @@ def draw_pictures(
 
 
 def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard, raw: RawItem | None = None) -> None:
-    """Raise `Refused` with a sentence for text that doesn't fit, or that no bundled font has."""
+    """Raise `Refused` for text that doesn't fit, or that no bundled font has. Draws nothing."""
     if engine.bucket == "video":
         is_shown = raw is not None and raw.deleted_at is None and "video" in engine.made_from
         material = source_media.material_of(raw) if raw is not None and is_shown else None
@@ -98,9 +99,9 @@ def replace_files(
     now: datetime,
     alt_texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Serve these files as the item's, in the place of those before; inside the caller's transaction."""
+    """Serve these files as the item's, in place of those before, in the caller's transaction."""
     Asset.everywhere.filter(item=item, revoked_at=None).update(revoked_at=now)
-    own_alt_texts = alt_texts or {}
+    edited_alt_texts = alt_texts or {}
     for position, file in enumerate(drawn["files"]):
         Asset.everywhere.create(
             workspace_id=item.workspace_id,
@@ -108,7 +109,7 @@ def replace_files(
             position=position,
             kind=_kind_of(file["mime_type"]),
             created_at=now,
-            **{**file, "alt_text": own_alt_texts.get(file["name"], file["alt_text"])},
+            **{**file, "alt_text": edited_alt_texts.get(file["name"], file["alt_text"])},
         )
 
 
@@ -132,6 +133,7 @@ _FILES_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def _render_sizes(engine: Engine, draft: Draft, persona: PersonaCard, inputs: _Inputs) -> list[RenderedAsset]:
+    """Return the pictures in all sizes. Raises `Refused` or `UnusablePicture` if text or file can't be drawn."""
     rendered: list[RenderedAsset] = []
     for size in engine.sizes:
         media = AvailableMedia(
@@ -147,19 +149,22 @@ def _render_sizes(engine: Engine, draft: Draft, persona: PersonaCard, inputs: _I
 
 
 def _photo_of(item: GeneratedItem) -> bytes | None:
-    """Return the first uploaded picture of the raw item that is large enough; None without one."""
+    """Return the first uploaded picture of the raw item that is large enough, or `None`.
+
+    It is `None` if there is no such picture, the raw item was deleted, or the file can't be read.
+    """
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None:
         return None
-    keys = uploads.ids_in(raw.media)
-    uploads_large_enough = Upload.everywhere.filter(
+    keys = uploads.upload_ids_in(raw.media)
+    large_pictures = Upload.everywhere.filter(
         workspace_id=item.workspace_id,
         pk__in=keys,
         kind="image",
         width__gte=MIN_PHOTO_SIDE,
         height__gte=MIN_PHOTO_SIDE,
     )
-    paths = dict(uploads_large_enough.values_list("pk", "path"))
+    paths = dict(large_pictures.values_list("pk", "path"))
     stored_path = next((paths[key] for key in keys if key in paths), None)
     try:
         return files.path_of(stored_path).read_bytes() if stored_path else None
@@ -168,9 +173,9 @@ def _photo_of(item: GeneratedItem) -> bytes | None:
 
 
 def _why_no_photo(item: GeneratedItem) -> str:
-    """Return why no picture of the raw item is shown, for people; empty where it came with none."""
+    """Return why no picture of the raw item is shown, for people, or an empty string if it came with none."""
     media = item.raw_item.media if item.raw_item is not None else []
-    if uploads.ids_in(media):
+    if uploads.upload_ids_in(media):
         return f"None of the uploaded files is a picture of {MIN_PHOTO_SIDE} pixels or more each way that is still there."
     address = next((medium["url"] for medium in media if medium.get("url") and _is_picture(medium)), "")
     return f"The picture at {address} isn't shown: only uploaded ones are." if address else ""
@@ -185,7 +190,7 @@ def _is_picture(media: Mapping[str, str]) -> bool:
 
 
 def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None, list[Check]]:
-    """Return the bytes of the brand kit's portrait, or None, with a warning where it names one that is gone."""
+    """Return the bytes of the brand kit's portrait, or `None`, and a warning if the named one is gone."""
     portrait_id = str(persona.brand.get("portrait") or "")
     if not portrait_id:
         return None, []
@@ -216,7 +221,7 @@ def portrait_warning(message: str) -> Check:
 
 
 def _store_file(item_id: UUID, rendered: RenderedAsset) -> dict[str, Any]:
-    """Write the file and return the columns of its row."""
+    """Write the file, and return the columns of its row."""
     suffix = Path(rendered.name).suffix
     stored_path = f"{item_id.hex}/{rendered.sha256}{suffix}"
     files.write(stored_path, [rendered.bytes])

@@ -1,7 +1,7 @@
-"""Files of the media folder: written whole or not at all, under names that no other task is writing.
+"""Writes and erases files of the media folder: whole or not at all, under names that no other task is writing.
 
-What the sweep removes rests in a trash beside them, under the same name, and comes back when a row that names it is
-read. Erasing removes a file for good, from the trash too.
+The sweep moves files into a trash within the folder, under the same name. A file comes back from it when a row that
+names it is read. Erasing removes a file for good, from the trash too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 TRASH: Final = ".trash"
-"""A folder within the media folder, which may be a volume of its own: files are moved there, never copied."""
+"""The trash within the media folder, which may be a separate volume, so that files are moved and never copied."""
 PARTIAL_SUFFIX: Final = ".part"
+"""The suffix of a file that is being written."""
 
 
 def path_of(stored_path: str) -> Path:
-    """Return where a file lies whose path a row stores; one in the trash comes back."""
+    """Return the path of a file whose path a row stores, after moving it out of the trash if it is there."""
     path = Path(settings.MEDIA_ROOT) / stored_path
     if not path.exists():
         restore_from_trash(stored_path)
@@ -35,22 +36,22 @@ def path_of(stored_path: str) -> Path:
 
 
 def open_file(stored_path: str) -> BinaryIO:
-    """Open a file whose path a row stores. Raises `OSError` where it is no longer there."""
+    """Open a file whose path a row stores. Raises `OSError` if the file is no longer there."""
     return path_of(stored_path).open("rb")
 
 
 def write(stored_path: str, chunks: Iterable[bytes]) -> None:
-    """Write the file that a row will name; it exists with all its bytes, or not at all."""
+    """Write the file that a row will name, so that it exists with all its bytes or not at all."""
     path = path_of(stored_path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A unique name: another task that took the row over may be writing the same file.
+    # The name is unique, because another task that took the row over may be writing the same file.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL_SUFFIX}")
     try:
         with partial.open("wb") as file:
             for chunk in chunks:
                 file.write(chunk)
             file.flush()
-            # The row that names the file outlives a power cut; so must the bytes.
+            # The row that names the file outlives a power cut, so the bytes must outlive it too.
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
@@ -62,11 +63,11 @@ def trash_folder() -> Path:
 
 
 def move_to_trash(stored_path: str, *, now: datetime) -> None:
-    """Move a file into the trash, where its age starts anew. After a kill it is at one place or the other."""
+    """Move a file into the trash, where its age starts again; after a kill it lies in either folder."""
     path, trashed = Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path
     trashed.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # First the age: in the trash with its old one it would be deleted by the next round.
+        # The age is set first: a file in the trash with its old age would be deleted by the next round.
         os.utime(path, (now.timestamp(), now.timestamp()))
         crash_point("retention.trashing")
         path.rename(trashed)
@@ -77,7 +78,7 @@ def move_to_trash(stored_path: str, *, now: datetime) -> None:
 
 
 def restore_from_trash(stored_path: str) -> None:
-    """Move a file out of the trash, if it is there and no other has taken its place."""
+    """Move a file out of the trash, if it is there and no file has that path already."""
     path, trashed = Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path
     if path.exists() or not trashed.is_file():
         return
@@ -99,10 +100,12 @@ def erase(stored_path: str) -> None:
 
 
 def erase_folder(folder: str) -> None:
-    """Remove every file of an item's folder for good, whether a row names it or not."""
+    """Remove every file of an item's folder for good, whether a row names it or not.
+
+    A file that is being written stays: its writer finds the row gone, and removes it.
+    """
     for directory in (Path(settings.MEDIA_ROOT) / folder, trash_folder() / folder):
         for path in directory.iterdir() if directory.is_dir() else ():
-            # A file that is being written is removed by its writer, which finds the row gone.
             if path.suffix != PARTIAL_SUFFIX:
                 path.unlink(missing_ok=True)
         remove_if_empty(directory)

@@ -1,7 +1,7 @@
-"""Makes the films of items: laid out by their engine, made in a process of their own, stored as files.
+"""Makes the films of items: laid out by their engine, rendered in a separate process, stored as files.
 
-As with pictures a file is written before its row, so a killed task leaves nothing visible but a working folder, which
-is removed later.
+As with pictures, a file is written before its row, so a killed task leaves only a working folder, which is removed
+later.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SHRINK: Final = 1
-"""A film's width and height are those of its storyboard divided by this; tests make smaller films."""
+"""The divisor of the storyboard's width and height; tests make smaller films."""
 PRESET: Final = "veryfast"
-"""The preset of the video encoder: how much time it may take to make the file small."""
+"""The preset of the video encoder, which decides how much time it takes to make the file small."""
 SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard", "transcript", text_to_speech.VOICE_ROLE})
-"""Roles of files that stand beside a film and are sent to no platform."""
+"""The roles of files that are served next to a film and sent to no platform."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 UNUSABLE_PORTRAIT: Final = "unusable_picture"
@@ -51,10 +51,7 @@ UNUSABLE_PORTRAIT: Final = "unusable_picture"
 
 @dataclass(frozen=True)
 class _FilmRequest:
-    """A film to be made, with its persona and voice; a `storyboard` is filmed unchanged.
-
-    `find_shots` finds the shots of a span of a video.
-    """
+    """A film to be made; a `storyboard` is filmed unchanged, and `find_shots` finds the shots of a span."""
 
     draft: Draft
     persona: PersonaCard
@@ -74,14 +71,16 @@ def make_film(
     find_shots: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_process.detect_shots,
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
-    """Make the film and store its files; runs outside any transaction.
+    """Make the film and store its files. Runs outside any transaction.
 
-    `voiced` is what was spoken for it. A `storyboard` is filmed unchanged; without one the engine lays the film out.
-    `find_shots` finds the shots of what is shown of a video; it may take minutes.
+    `voiced` is the script that was spoken for it. A `storyboard` is filmed unchanged; without one the engine lays the
+    film out, or decides that there is none. `find_shots` finds the shots of a span of a video, which may take
+    minutes.
 
-    Returns `{"files": [columns of an Asset], "checks": [fields of a Check], "error": None}`; with `{"code", "message",
-    "stage"}` as `error`, and no files, for a film that can't be made. Raises `RenderBusy` and `NoRoom`, after which the
-    same call may succeed, and `RenderFailed`: with the code `render_stopped` where `on_progress` returned False.
+    Return `{"files": [columns of an Asset], "checks": [fields of a Check], "error": None}`. For a film that can't be
+    made, `error` is `{"code", "message", "stage"}`, and the lists are empty. Raises `RenderBusy` or `NoRoom` if the
+    same call may succeed later, and `RenderFailed` if rendering fails, with the code `render_stopped` if
+    `on_progress` returned `False`.
     """
     reason = film_process.unavailable_reason()
     if reason is not None:
@@ -110,12 +109,12 @@ def make_film(
 
 
 def films_folder() -> Path:
-    """Return the folder in which films are made: in `DATA_DIR`, not in the media folder, which is served."""
+    """Return the folder in which films are made, in `DATA_DIR` because the media folder is served."""
     return Path(settings.DATA_DIR) / "renders"
 
 
 def remove_abandoned_folders(now: datetime) -> int:
-    """Remove the working folders that killed processes left, and return how many were removed."""
+    """Remove the old working folders that killed processes left, and return the number of removed ones."""
     return film_process.remove_abandoned(
         films_folder(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp()
     )
@@ -135,7 +134,10 @@ def _make_from_request(
     checks: list[Check],
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
-    """Make the film of a request; `checks` are those of the portrait. Returns what `make_film` does."""
+    """Make the film of a request, and return the result of `make_film`; `checks` are those of the portrait.
+
+    There are no files if the engine makes no film of the draft.
+    """
     voiced, storyboard = request.voiced, request.storyboard
     if storyboard is None:
         available = AvailableMedia(
@@ -151,7 +153,7 @@ def _make_from_request(
         return {"files": [], "checks": [asdict(check) for check in checks], "error": None}
     media_root = Path(settings.MEDIA_ROOT)
     media_root.mkdir(parents=True, exist_ok=True)
-    # The finished files are copied there, and it may be another disk.
+    # The finished files are copied into the media folder, which may be another disk.
     film_process.refuse_without_room(storyboard, media_root, shrink=SHRINK)
     with film_process.working_folder(films_folder()) as folder:
         portrait_path = write_portrait(folder, storyboard, portrait)
@@ -171,7 +173,7 @@ def _make_from_request(
             "filmed", item=item.pk.hex, seconds=round(time.monotonic() - started, 1), length=made.duration
         )
         file_rows = list(_store_files(item, engine, storyboard, made))
-    # The voice is served beside the film, and needed to film it again.
+    # The voice is served next to the film, and needed to film it again.
     file_rows += [dict(voiced.file)] if voiced.file is not None and storyboard.audio.voice else []
     film_check = Check(
         "film",
@@ -192,7 +194,7 @@ def input_paths(item: GeneratedItem, storyboard: Storyboard, voiced: VoicedScrip
 
 
 def write_portrait(folder: Path, storyboard: Storyboard, portrait: bytes | None) -> Path | None:
-    """Write the portrait into the working folder; None where there is none, or the film shows none."""
+    """Write the portrait into the working folder and return its path, or `None` if the film needs none."""
     if portrait is None or not storyboard.needs_portrait:
         return None
     path = folder / "portrait"
@@ -201,7 +203,7 @@ def write_portrait(folder: Path, storyboard: Storyboard, portrait: bytes | None)
 
 
 def _sound_checks(made: Made) -> list[Check]:
-    """Return a check with the film's loudness, as measured in the file; none for a silent film."""
+    """Return a check with the film's loudness, as measured in the file, or nothing for a silent film."""
     if made.loudness is None:
         return []
     integrated, peak = made.loudness
@@ -210,7 +212,7 @@ def _sound_checks(made: Made) -> list[Check]:
 
 
 def without_portrait(storyboard: Storyboard) -> Storyboard:
-    """Return the storyboard without portraits: their places stay empty, and the text beside them stays."""
+    """Return the storyboard without portraits, whose space stays empty; the text next to them stays."""
     overlays = []
     for overlay in storyboard.overlays:
         items = tuple(item for item in overlay.items if not isinstance(item, Portrait))
@@ -220,7 +222,7 @@ def without_portrait(storyboard: Storyboard) -> Storyboard:
 
 
 def _material_with_shots(item: GeneratedItem, engine: Engine, request: _FilmRequest) -> FilmMaterial | None:
-    """Return the raw item's media with the shots of its videos; None for an engine that shows no video."""
+    """Return the media with shots, or `None` for an engine without video. Raises `Refused` for a deleted raw item."""
     if "video" not in engine.made_from:
         return None
     raw = item.raw_item
@@ -235,7 +237,7 @@ def _material_with_shots(item: GeneratedItem, engine: Engine, request: _FilmRequ
 def _store_files(
     item: GeneratedItem, engine: Engine, storyboard: Storyboard, made: Made
 ) -> Iterator[dict[str, Any]]:
-    """Copy every file into the media folder and yield the columns of its row; the film comes first."""
+    """Copy every file into the media folder, and yield the columns of its row; side files come last."""
     stem = engine.kind.replace("_", "-")
     for name, film_file in made.files.items():
         role = _role_of(name)
@@ -278,7 +280,7 @@ def _role_of(name: str) -> str:
 
 
 def _side_files(storyboard: Storyboard) -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, role, type and text of the files that stand beside a film."""
+    """Yield name, role, type and text of each file that is served next to a film."""
     language = storyboard.meta.language
     cards = storyboard.captions or storyboard.told
     if cards:
@@ -292,7 +294,7 @@ def _side_files(storyboard: Storyboard) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _store_file(item: GeneratedItem, source: Path, suffix: str) -> dict[str, Any]:
-    """Copy a file into the media folder and return the columns that follow from its bytes."""
+    """Copy a file into the media folder, and return the columns that follow from its bytes."""
     with source.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     path = f"{item.pk.hex}/{sha256}{suffix}"

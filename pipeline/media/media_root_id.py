@@ -1,9 +1,9 @@
 """Compares the media folder with this database by an id in both, before anything removes files.
 
-Without the id a wrong DATABASE_URL or MEDIA_ROOT makes every file one that no row names. The database has the id in the
-row of `MediaFolder`, the folder in a file. It is written by the first check of a new service, which finds neither files
-nor rows that name any; once, in a service from before there were ids, whose rows and files match; by a restore; and by
-the operator (`manage.py media --adopt`).
+Without the id a wrong DATABASE_URL or MEDIA_ROOT makes every file one that no row names. The database has the id in
+the row of `MediaFolder`, the folder in a file. The id is written by the first check of a new service, which finds
+neither files nor rows that name any; once in a service from before there were ids, whose rows and files match; by a
+restore; and by the operator (`manage.py media --adopt`).
 """
 
 from __future__ import annotations
@@ -31,30 +31,35 @@ ADVICE: Final = (
 )
 FOLDERS_PER_BATCH: Final = 200
 MIN_KNOWN_PERCENT: Final = 90
-"""Per cent of the files that rows name, and of the rows' files that exist: fewer mean another database or folder."""
+"""The least per cent of files that rows name, and of the rows' files that exist, in a folder of this database."""
 RECHECK_SECONDS: Final = 600.0
+"""The time for which the refusal of a folder without an id is cached."""
 _unclear_cache: Final[dict[Path, tuple[float, FolderComparison]]] = {}
 
 
 @dataclass(frozen=True)
 class FolderComparison:
-    """The result of a comparison: `new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
+    """The result of a comparison.
+
+    Folders that are `new` or `known` have no id yet, and get one; those that are `other` or `unclear` are refused,
+    with the fault in `message`.
+    """
 
     verdict: Literal["ours", "new", "known", "other", "unclear"]
-    said: str = ""
+    message: str = ""
 
     @property
     def refusal(self) -> str:
-        """The fault and its remedy; empty where the folder is this database's."""
-        return f"{self.said} {ADVICE}" if self.said else ""
+        """The fault and its remedy, or an empty string if the folder is this database's."""
+        return f"{self.message} {ADVICE}" if self.message else ""
 
 
 class ForeignMediaFolder(Exception):
-    """The folder belongs to another database; the message says what to do."""
+    """Raised if the folder belongs to another database; the message holds the fault and its remedy."""
 
 
 def compare_folder() -> FolderComparison:
-    """Compare the folder and the database; writes nothing."""
+    """Compare the folder and the database. Writes nothing."""
     root = Path(settings.MEDIA_ROOT)
     try:
         folder_ids = read_ids()
@@ -72,9 +77,9 @@ def compare_folder() -> FolderComparison:
 
 
 def refuse_foreign_folder() -> None:
-    """Raise `ForeignMediaFolder` where the folder isn't this database's.
+    """Raise `ForeignMediaFolder` if the folder isn't this database's.
 
-    Writes nothing, since it is called in transactions, whose rollback would keep only half of it.
+    It writes nothing, because it is called in transactions, whose rollback would undo the row and not the file.
     """
     refusal = compare_folder().refusal
     if refusal:
@@ -82,20 +87,24 @@ def refuse_foreign_folder() -> None:
 
 
 def claim_folder() -> str:
-    """Give both the id where they have none and belong together; returns the refusal, or "". Outside a transaction."""
+    """Give folder and database the id if they have none and belong together. Runs outside a transaction.
+
+    The file is also written again if it names several databases, one of them this. Return the refusal, or an empty
+    string if there is none.
+    """
     comparison = compare_folder()
     if comparison.verdict in {"new", "known"} or (comparison.verdict == "ours" and len(read_ids()) > 1):
         try:
             adopt_folder()
         except OSError:
-            # The folder can't be written to; so nothing can be removed from it either.
+            # The folder can't be written to, so nothing can be removed from it either.
             return comparison.refusal
     return comparison.refusal
 
 
 def adopt_folder() -> UUID:
-    """Write the database's id into the folder, whatever id that had, and return it."""
-    # Committed before the file exists: the other way round a folder could have an id of no database.
+    """Write the database's id into the folder, in place of any other id there, and return it."""
+    # The row is committed before the file exists: the other way round a folder could have an id of no database.
     with transaction.atomic(durable=True):
         row, _ = MediaFolder.everywhere.get_or_create()
     write_ids(row.instance)
@@ -103,7 +112,10 @@ def adopt_folder() -> UUID:
 
 
 def write_ids(*instances: UUID) -> None:
-    """Name the databases whose folder it is: one; during a restore, each that may be right after a kill."""
+    """Write the ids of the databases whose folder it may be, or remove the file if there are none.
+
+    There is one id but during a restore, when each of several may be right after a kill.
+    """
     root = Path(settings.MEDIA_ROOT)
     root.mkdir(parents=True, exist_ok=True)
     if not instances:
@@ -114,7 +126,7 @@ def write_ids(*instances: UUID) -> None:
 
 
 def read_ids() -> list[UUID]:
-    """Return the ids that the folder names; none without the file, or with an unreadable one."""
+    """Return the ids in the folder's file, or an empty list without one. Raises `OSError` if it can't be read."""
     try:
         lines = (Path(settings.MEDIA_ROOT) / ID_FILE).read_text(encoding="utf-8", errors="replace").split()
     except (FileNotFoundError, NotADirectoryError):
@@ -123,7 +135,7 @@ def read_ids() -> list[UUID]:
 
 
 def own_id() -> UUID | None:
-    """Return the database's id; None in a database that has none yet, or no tables."""
+    """Return the database's id, or `None` if it has none yet or no tables."""
     if MediaFolder._meta.db_table not in connection.introspection.table_names():
         return None
     instance: UUID | None = MediaFolder.everywhere.values_list("instance", flat=True).first()
@@ -131,7 +143,7 @@ def own_id() -> UUID | None:
 
 
 def holds_files() -> bool:
-    """Return whether any file lies there, or in its trash, except the service's own."""
+    """Return whether the folder or its trash holds any file, apart from hidden ones such as the id's file."""
     entries = (
         entry
         for entry in _entries(Path(settings.MEDIA_ROOT))
@@ -141,14 +153,14 @@ def holds_files() -> bool:
 
 
 def item_folders() -> Iterator[Path]:
-    """Yield the folders of items and uploads; anything else in the media folder isn't the service's to judge."""
+    """Yield the folders of items and uploads; the service leaves anything else in the media folder alone."""
     yield from (
         path for path in _entries(Path(settings.MEDIA_ROOT)) if _parse_uuid(path.name) and path.is_dir()
     )
 
 
 def _compare_by_content(root: Path) -> FolderComparison:
-    """Compare a folder without an id by its files. It walks the whole folder, so a refusal is cached for some minutes."""
+    """Compare a folder by its files, all of which are listed; an unclear result is cached for `RECHECK_SECONDS`."""
     checked_at, cached = _unclear_cache.get(root, (0.0, None))
     if cached is not None and time.monotonic() - checked_at < RECHECK_SECONDS:
         return cached
@@ -171,7 +183,7 @@ def _compare_by_content(root: Path) -> FolderComparison:
     named_count = Asset.everywhere.filter(revoked_at=None).count() + Upload.everywhere.count()
     if not file_count and not named_count:
         return FolderComparison("new")
-    # One more, so that a service with a handful of files isn't judged by the one that is being written.
+    # One is added, so that a service with a handful of files isn't judged by the file that is being written.
     if known_count and all(
         100 * (part + 1) >= MIN_KNOWN_PERCENT * total
         for part, total in ((known_count, file_count), (served_count, named_count))

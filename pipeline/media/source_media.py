@@ -1,7 +1,7 @@
-"""The videos and pictures that came with a raw item, as engines and films use them, and the words spoken in a video.
+"""Reads the videos, pictures and transcripts that came with a raw item, as engines and films use them.
 
-A transcript is a text that is uploaded and named in the media beside its video. Its words become the item's text, so
-that whatever is made of the item can point at them.
+A transcript is a text that is uploaded and named in the media after its video. Its words become the item's text, so
+that everything made of the item can point at them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 _VIDEO_PREFIX: Final = "video/"
 _TEXT_PREFIX: Final = "text/"
 _STILL_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
-"""Types that films draw as stills; a GIF is neither a still nor a video to them."""
+"""The types that films draw as stills; a GIF is neither a still nor a video to them."""
 _MIN_TRANSCRIPT_WORDS: Final = 3
+"""The number of words below which a transcript is refused."""
 
 
 def body_with_transcript(
@@ -46,7 +47,8 @@ def body_with_transcript(
 ) -> str | None:
     """Return the body with the transcript of the item's video after it, as plain text.
 
-    None where there is nothing to add. Raises `Invalid` where the result is longer than a body may be.
+    Return `None` if there is no usable transcript, or the body holds its words already. Raises `Invalid` if the
+    result is longer than a body may be.
     """
     pair = _video_and_transcript(media)
     if pair is None:
@@ -71,8 +73,8 @@ def body_with_transcript(
 
 
 def material_of(raw: RawItem) -> FilmMaterial:
-    """Return the media of a raw item; no video is opened."""
-    keys = uploads.ids_in(raw.media)
+    """Return the videos and stills of a raw item, with the words of its transcript. No video is opened."""
+    keys = uploads.upload_ids_in(raw.media)
     uploads_by_id = {
         row.pk: row
         for row in Upload.everywhere.filter(workspace_id=raw.workspace_id, pk__in=keys).only(
@@ -94,11 +96,9 @@ def material_of(raw: RawItem) -> FilmMaterial:
         }
         if row.kind == "video":
             is_spoken = transcript is not None and pair is not None and medium["upload"] == pair[0]
-            words: dict[str, Any] = (
-                {"words": transcript.words, "is_word_timed": transcript.is_word_timed}
-                if is_spoken and transcript is not None
-                else {}
-            )
+            words: dict[str, Any] = {}
+            if is_spoken and transcript is not None:
+                words = {"words": transcript.words, "is_word_timed": transcript.is_word_timed}
             clips.append(Clip(**common, **words, seconds=row.seconds or 0.0))
         elif row.mime_type in _STILL_TYPES:
             stills.append(StillImage(**common, width=row.width or 0, height=row.height or 0))
@@ -106,7 +106,7 @@ def material_of(raw: RawItem) -> FilmMaterial:
 
 
 def paths_of(workspace_id: UUID, names: Sequence[str]) -> dict[str, Path]:
-    """Return the paths of the files that a storyboard names, by name; files that are gone are left out."""
+    """Return the paths of the uploads that a storyboard names, by name; uploads that are gone are left out."""
     keys = {key: name for name in names if (key := decode("upl", name)) is not None}
     rows = Upload.everywhere.filter(workspace_id=workspace_id, pk__in=list(keys)).values_list("pk", "path")
     return {keys[key]: files.path_of(path) for key, path in rows}
@@ -120,9 +120,10 @@ def detect_shown_shots(
     *,
     find_shots: Callable[[Path, VideoSpan], tuple[Shot, ...]],
 ) -> FilmMaterial:
-    """Return the material with the shots of what the draft shows of each video, which takes a process and some seconds.
+    """Return the material with the shots of the spans that the draft shows of each video.
 
-    `find_shots` finds the shots of a span. Raises what `find_shots` raises. No transaction may be open.
+    `find_shots` finds the shots of a span, in a process that takes some seconds, so no transaction may be open. Its
+    errors pass through.
     """
     spans: dict[str, list[VideoSpan]] = {}
     for span in engine.spans(draft):
@@ -139,7 +140,7 @@ def detect_shown_shots(
 
 
 def _video_and_transcript(media: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Return the video with words and the text that holds them: the first text after a video. None without both."""
+    """Return the ids of the first video and of the first text after it, or `None` if one of them is missing."""
     video = ""
     for medium in media:
         kind = str(medium.get("type") or "")
@@ -151,12 +152,12 @@ def _video_and_transcript(media: Sequence[Mapping[str, Any]]) -> tuple[str, str]
 
 
 def _read_transcript(workspace_id: UUID, name: str) -> tuple[TimedTranscript | None, str]:
-    """Return the transcript, its words split at blanks, or None and the reason for people."""
+    """Return the transcript, its words split at blanks, or `None` and the reason for people."""
     row = Upload.everywhere.filter(workspace_id=workspace_id, pk=decode("upl", name), kind="text").first()
     try:
         if row is None:
             return None, "The video's transcript is no longer there."
-        transcript = read_transcript(uploads.text_of(row))
+        transcript = read_transcript(uploads.read_stored_text(row))
     except OSError:
         return None, "The video's transcript is no longer there."
     except Refused as refused:
@@ -168,7 +169,7 @@ def _read_transcript(workspace_id: UUID, name: str) -> tuple[TimedTranscript | N
 
 
 def _split_word(word: Word) -> Iterator[Word]:
-    """Split a word at its blanks and share its time by letters, where a tool put several words into one."""
+    """Yield the words of an entry into which a tool may have put several, with its time shared by letters."""
     parts = strip_invisible(word.t).split()
     total, letters = sum(map(len, parts)), 0
     for part in parts:
@@ -178,6 +179,6 @@ def _split_word(word: Word) -> Iterator[Word]:
 
 
 def _credit(raw: RawItem) -> str:
-    """Return whose the material is: the author, else the site."""
+    """Return the owner of the material: the author, else the site."""
     host = (urlsplit(ascii_url(raw.url)).hostname or "").removeprefix("www.") if raw.url else ""
     return raw.author.strip() or host

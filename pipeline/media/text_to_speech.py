@@ -1,4 +1,4 @@
-"""Speaks the voice of a film: with the operator's voice, else the system's, else none, with the reason for people."""
+"""Speaks the script of a film with the operator's voice, else the system's; else gives the reason for silence."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _FILE_COLUMNS: Final = (
     *("path", "sha256", "bytes", "role", "name", "mime_type"),
     *("width", "height", "duration", "alt_text"),
 )
-"""Columns of a file's row that its maker fills."""
+"""The columns of a file's row that follow from the file."""
 
 
 @dataclass(frozen=True)
 class SpeechResult:
-    """The result of speaking. `speech` is None for a silent film; `note` then says why, for people."""
+    """The result of speaking; `speech` is `None` for a silent film, and `note` says why a voice wasn't used."""
 
     voice: str
     speech: Speech | None
@@ -47,7 +47,7 @@ class SpeechResult:
 
 @dataclass(frozen=True)
 class VoicedScript:
-    """A script as it was spoken and stored. `file` holds the columns of the voice's row, None for a silent film."""
+    """A script as it was spoken; `file` holds the columns of its row, or is `None` for a silent film."""
 
     narration: Narration | None = None
     file: Mapping[str, Any] | None = None
@@ -59,14 +59,17 @@ NO_VOICE: Final = VoicedScript()
 
 
 def max_call_time() -> timedelta:
-    """Return how long `speak` may take at most, by the clock."""
+    """Return the longest time that `speak` may take, by the clock."""
     kinds = _VOICES_IN_ORDER if settings.VOICE_ENVIRONMENT.get("VOICE_TOOL") else _VOICES_IN_ORDER[1:]
     seconds: list[int] = [plugins.get("voices", kind, Voice).seconds for kind in kinds]
     return timedelta(seconds=sum(seconds))
 
 
 def speak(text: str, *, language: str, rate: int = DEFAULT_RATE, pitch: int = 50) -> SpeechResult:
-    """Speak the text with the first voice that can; runs outside any transaction. Raises `TryLater`."""
+    """Speak the text with the first voice that can. Runs outside any transaction.
+
+    The result has no speech if no voice can. Raises `TryLater` if the machine is too busy.
+    """
     notes = []
     for kind in _VOICES_IN_ORDER:
         voice = plugins.get("voices", kind, Voice)
@@ -86,15 +89,15 @@ def speak(text: str, *, language: str, rate: int = DEFAULT_RATE, pitch: int = 50
 
 
 def script_key(script: NarrationScript) -> str:
-    """Return a key of everything that decides the sound, so that the same words aren't spoken again."""
+    """Return a hash of all values that decide the sound, so that the same words aren't spoken again."""
     content = "\0".join((*script.passages, script.language, str(script.rate), str(script.pitch)))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def speak_to_file(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
-    """Speak a script and store its sound as a file; returns values for JSON, which `read_script` reads.
+    """Speak a script and store its sound as a file. Return values for JSON, which `read_script` reads.
 
-    Runs outside any transaction, in child processes of the voices. Raises `TryLater`.
+    Runs outside any transaction, because child processes speak. Raises `TryLater` if the machine is too busy.
     """
     result = speak(script.text, language=script.language, rate=script.rate, pitch=script.pitch)
     if result.speech is None:
@@ -124,19 +127,19 @@ def speak_to_file(item: GeneratedItem, script: NarrationScript) -> dict[str, Any
 
 
 def silent_script(script: NarrationScript, note: str) -> dict[str, Any]:
-    """Return what `speak_to_file` returns for a film without a voice; `note` is the reason."""
+    """Return the result of `speak_to_file` for a film without a voice; `note` is the reason."""
     return {"key": script_key(script), "voice": "", "note": note, "narration": None, "file": None}
 
 
 def is_stored(stored: Mapping[str, Any] | None, script: NarrationScript) -> bool:
-    """Return whether `stored` is this script, with its sound still there."""
+    """Return whether `stored` belongs to this script, and its sound, if it has any, is still there."""
     if stored is None or stored["key"] != script_key(script):
         return False
     return stored["file"] is None or files.path_of(stored["file"]["path"]).is_file()
 
 
 def recall_script(item: GeneratedItem, name: str) -> VoicedScript:
-    """Return the stored voice of that name, to film the item again; for a silent film the check that says why."""
+    """Return the stored voice of that name, to film the item again, with the item's check of its voice."""
     rows = Asset.everywhere.filter(item=item, role=VOICE_ROLE, name=name, revoked_at=None)
     file = rows.order_by("-id").values(*_FILE_COLUMNS).first()
     checks = tuple(Check(**check) for check in item.checks if check["code"] == "voice")
@@ -144,7 +147,7 @@ def recall_script(item: GeneratedItem, name: str) -> VoicedScript:
 
 
 def read_script(stored: Mapping[str, Any]) -> VoicedScript:
-    """Return the script from the values of `speak_to_file`, with a check that names the voice, or says why there is none."""
+    """Return the script from the values of `speak_to_file`, with a check of its voice or its silence."""
     if stored["narration"] is None:
         check = Check("voice", "warning", f"The film is silent, with captions: {stored['note']}")
         return VoicedScript(checks=(check,))

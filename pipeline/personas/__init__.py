@@ -1,4 +1,4 @@
-"""Personas, their topics, and brand lanes, which make posts of both without a source document."""
+"""Manages personas, their topics, and brand lanes, which make items of both without a source document."""
 
 from pipeline.generate.topics.lane_eligibility import why_unavailable
 from pipeline.personas.lane_slots import KIND, align_open_slot, bring_forward

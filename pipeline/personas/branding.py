@@ -1,6 +1,4 @@
-"""Stores a persona's brand kit, its two colours and its portrait, and makes samples of what engines draw with
-it.
-"""
+"""Stores a persona's brand kit (two colours, a portrait, a voice), and makes samples of items drawn with it."""
 
 from __future__ import annotations
 
@@ -34,15 +32,16 @@ if TYPE_CHECKING:
     from pipeline.models import Persona
 
 SIDE: Final = 800
-"""A stored portrait's side in pixels: more than any picture draws it with."""
-_BEHIND: Final = "#ffffff"
+"""The side of a stored portrait, in pixels, which is more than any picture needs."""
+_BACKGROUND: Final = "#ffffff"
+"""The colour behind transparent parts of a portrait."""
 
 
 @dataclass(frozen=True)
 class BrandChoices:
     """The brand settings that a person chose.
 
-    Without colours they follow from the name; `portrait` is a picture in any accepted format.
+    Empty colours follow from the persona's name; `portrait` is a picture in any accepted format.
     """
 
     primary: str = ""
@@ -51,12 +50,12 @@ class BrandChoices:
     without_portrait: bool = False
     voice_rate: int | None = None
     voice_pitch: int | None = None
-    """How films speak; None for the default."""
+    """The pitch of the voice in films, as `voice_rate` is its rate, or `None` for the default."""
 
 
 def change_brand(
     persona: Persona,
-    looks: BrandChoices,
+    choices: BrandChoices,
     *,
     workspace: Workspace,
     by: str,
@@ -65,23 +64,23 @@ def change_brand(
 ) -> Persona:
     """Write the brand kit as the persona's next version.
 
-    The portrait is stored as a new picture: square, upright, without where and when it was taken. Earlier
-    portraits stay for the versions that name them. Raises what `uploads.store_upload` and `crud.change`
-    raise.
+    The portrait is stored as a new picture: square, upright, without the place and time of the photo. Earlier
+    portraits stay for the versions that name them. Raises `Invalid` if the portrait is no usable picture,
+    `Conflict` if the workspace has too many unused uploads, and the errors of `crud.change`.
     """
     kit = {
         **persona.brand,
-        "primary": looks.primary,
-        "accent": looks.accent,
-        "voice_rate": _kit_value(looks.voice_rate),
-        "voice_pitch": _kit_value(looks.voice_pitch),
+        "primary": choices.primary,
+        "accent": choices.accent,
+        "voice_rate": _kit_value(choices.voice_rate),
+        "voice_pitch": _kit_value(choices.voice_pitch),
     }
-    if looks.without_portrait:
+    if choices.without_portrait:
         kit.pop("portrait", None)
     stored_portrait = None
-    if looks.portrait is not None:
+    if choices.portrait is not None:
         stored_portrait = uploads.store_upload(
-            workspace, _to_square_png(looks.portrait), test=False, actor=by, now=now
+            workspace, _to_square_png(choices.portrait), test=False, actor=by, now=now
         )
         kit["portrait"] = encode("upl", stored_portrait.pk)
     with transaction.atomic():
@@ -92,7 +91,7 @@ def change_brand(
 
 
 def _kit_value(number: int | None) -> str:
-    """Return the number as the kit stores it; empty, which removes it, for None."""
+    """Return the number as the kit stores it, or an empty string for `None`, which removes it."""
     return "" if number is None else str(number)
 
 
@@ -102,7 +101,7 @@ def _to_square_png(upload: uploads.ReceivedFile) -> uploads.ReceivedFile:
         raise Invalid.one("portrait", "not_a_picture", message)
     upload.file.seek(0)
     try:
-        data = square_png(upload.file.read(), SIDE, background=_BEHIND)
+        data = square_png(upload.file.read(), SIDE, background=_BACKGROUND)
     except UnusablePicture as unusable:
         raise Invalid.one("portrait", unusable.code, unusable.message) from unusable
     return uploads.ReceivedFile(BytesIO(data), len(data), upload.name)
@@ -110,7 +109,7 @@ def _to_square_png(upload: uploads.ReceivedFile) -> uploads.ReceivedFile:
 
 @dataclass(frozen=True)
 class EngineSample:
-    """One engine's sample: the words, the PNG if it draws them, and its faults as sentences."""
+    """One engine's sample: the text, the PNG if it draws one, and its faults and warnings as sentences."""
 
     engine: str
     words: str = ""
@@ -119,7 +118,7 @@ class EngineSample:
 
 
 def make_samples(persona: Persona, text: str) -> list[EngineSample]:
-    """Return a sample of every engine that makes something of text alone."""
+    """Return a sample of every engine that makes items of text alone."""
     card = persona_card(persona.pk, persona.version)
     source = SourceText(
         title="",
@@ -152,13 +151,12 @@ def _make_sample(
 def _write_sample(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> EngineSample:
-    """Write a sample without a model, check it, and draw it if the engine draws; faults say why not."""
+    """Write a sample without a model, check it, and draw it. Raises `Refused` if it can't be drawn."""
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
     drafts = draft_without_model(engine, brief, card, variants=1, seed=source.text[:100])
     if not drafts:
-        return EngineSample(
-            engine.name, faults=("No sentence of these words keeps all rules of the persona.",)
-        )
+        fault = "No sentence of these words keeps all rules of the persona."
+        return EngineSample(engine.name, faults=(fault,))
     draft = drafts[0]
     faults = tuple(
         check.message for check in run_checks(engine, draft, brief, source, card) if check.outcome == "failed"
@@ -168,14 +166,12 @@ def _write_sample(
     try:
         return EngineSample(engine.name, draft.body, _draw_sample(engine, draft, card, portrait), warnings)
     except UnusablePicture as unusable:
-        return EngineSample(
-            engine.name, draft.body, _draw_sample(engine, draft, card, None), (unusable.message,)
-        )
+        picture = _draw_sample(engine, draft, card, None)
+        return EngineSample(engine.name, draft.body, picture, (unusable.message,))
 
 
 def _draw_sample(engine: Engine, draft: Draft, card: PersonaCard, portrait: bytes | None) -> bytes | None:
-    """Return the PNG in the last of the engine's sizes, which is the squarest; None if it draws nothing."""
-    layout = engine.plan(
-        draft, card, AvailableMedia(has_portrait=portrait is not None, size=engine.sizes[-1])
-    )
+    """Return the PNG in the last of the engine's sizes, the squarest, or `None` if it draws nothing."""
+    media = AvailableMedia(has_portrait=portrait is not None, size=engine.sizes[-1])
+    layout = engine.plan(draft, card, media)
     return render_layout(layout, portrait=portrait)[0].bytes if layout is not None else None

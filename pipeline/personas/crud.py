@@ -47,9 +47,10 @@ _READERS: Final[Mapping[str, Any]] = {
 
 
 def create(workspace: Workspace, fields: Mapping[str, Any], *, by: str, now: datetime) -> Persona:
-    """Create a persona with its first version. `fields` holds names of `VERSIONED_FIELDS`; only `name` is needed.
+    """Create a persona with its first version.
 
-    Raises `Invalid` with every fault, `Conflict` past `limits.PERSONAS`.
+    `fields` holds names of `VERSIONED_FIELDS`, of which only `name` is needed. Raises `Invalid` with all faults
+    if there are any, and `Conflict` if the workspace has `limits.PERSONAS` already.
     """
     values = clean({"name": "", **fields})
     with transaction.atomic():
@@ -76,11 +77,11 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Persona:
-    """Write the changes as the next version; without a real change nothing is written and the version stays.
+    """Write the changes as the next version, or nothing if no value differs.
 
-    `changes` holds names of `VERSIONED_FIELDS`. Runs at work keep the version that they began with. Raises `Invalid`,
-    `Conflict` for a deleted persona, and `states.Overtaken` as a `version_conflict` if it has changed since
-    `expected_version` was read.
+    `changes` holds names of `VERSIONED_FIELDS`. Runs in progress keep the version that they began with. Raises
+    `Invalid` with all faults if there are any, `Conflict` for a deleted persona, and `states.Overtaken` as a
+    `version_conflict` if it doesn't have `expected_version` any more.
     """
     values = clean(changes)
     with transaction.atomic():
@@ -95,16 +96,17 @@ def change(
 
 
 def versions(persona: Persona) -> list[PersonaVersion]:
-    """Return all stored versions, newest first; the first is the persona as it is now."""
+    """Return all stored versions, newest first; the first one is the current version."""
     return list(PersonaVersion.objects.of(persona.workspace_id).filter(persona=persona).order_by("-number"))
 
 
 def restore_version(
     persona: Persona, number: int, *, by: str, now: datetime, expected_version: int | None = None
 ) -> Persona:
-    """Make an earlier version the newest one again; that adds a version, so it can be undone too.
+    """Write the content of an earlier version as the next version, so that this can be undone too.
 
-    Raises `NotFound` for a version that isn't stored, and what `change` raises.
+    Nothing is written if no value differs. Raises `NotFound` for a version that isn't stored, `Conflict` for a
+    deleted persona, and `states.Overtaken` if it doesn't have `expected_version` any more.
     """
     with transaction.atomic():
         row = _lock(persona)
@@ -125,10 +127,10 @@ def restore_version(
 
 
 def delete(persona: Persona, *, by: str, now: datetime, expected_version: int | None = None) -> None:
-    """Mark the persona deleted.
+    """Mark the persona as deleted.
 
-    What was made with it stays, and its own topics rest. Raises `Conflict` while it is in use, and
-    `states.Overtaken` if it isn't the expected version.
+    Items made with it stay, and topics that only it may use rest. Raises `Conflict` if it is in use, or was
+    deleted before, and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = _lock(persona)
@@ -139,7 +141,7 @@ def delete(persona: Persona, *, by: str, now: datetime, expected_version: int | 
 
 
 def restore(persona: Persona, *, by: str, now: datetime) -> Persona:
-    """Undo a deletion; the persona's topics are active again too."""
+    """Undo a deletion, so that the persona's topics are active again too."""
     with transaction.atomic():
         row: Persona = Persona.everywhere.select_for_update().get(pk=persona.pk)
         if row.deleted_at is not None:
@@ -150,7 +152,7 @@ def restore(persona: Persona, *, by: str, now: datetime) -> Persona:
 
 
 def clean(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was given as it is stored. Raises `Invalid` with every fault."""
+    """Return the given fields as they are stored. Raises `Invalid` with all faults if there are any."""
     faults = validation.Faults()
     validation.refuse_unknown(fields, _READERS, faults)
     values = {name: reader(fields[name], name, faults) for name, reader in _READERS.items() if name in fields}
@@ -162,7 +164,7 @@ def clean(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lock(persona: Persona) -> Persona:
-    """Lock and return the persona. Raises `Conflict` if it is deleted."""
+    """Lock and return the persona. Raises `Conflict` if it was deleted."""
     row: Persona = Persona.everywhere.select_for_update().get(pk=persona.pk)
     if row.deleted_at is not None:
         message = _("This persona was deleted; restore it first.")
@@ -188,7 +190,7 @@ def _store_version(row: Persona, *, by: str, now: datetime) -> None:
 
 
 def _refuse_in_use(row: Persona) -> None:
-    """Raise `Conflict` if the persona is the workspace's default, or a source or series speaks with it."""
+    """Raise `Conflict` if the persona is the workspace's default, or a source or series uses it."""
     if WorkspaceDefaults.everywhere.filter(persona=row).exists():
         message = _(
             "It is the workspace's default persona; choose another one in the content defaults first."

@@ -1,4 +1,4 @@
-"""Drafts personas from a site or past posts: requests, makes and forgets the drafts."""
+"""Drafts personas from a site or past posts: requests, makes and deletes the drafts."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 _DELETED_AT_ONCE = 500
 POSTS_READ: Final = 40
-"""How many of a feed's newest entries are read."""
-# Reasons to leave a page out that don't matter if other material was given.
+"""The number of a feed's newest entries that are read."""
 _HARMLESS: Final = frozenset({"no_text", "needs_javascript", "only_links", "only_title"})
+"""Reasons to leave a page out that don't fail the draft, because there may be other material."""
 log = structlog.get_logger(__name__)
 
 MODEL_TRIES: Final = 3
-"""A person waits for the draft: a longer outage is reported, and they decide."""
+"""The most tries; a person waits for the draft, so a longer outage is reported and the person decides."""
 
 
 def request(
@@ -53,7 +53,8 @@ def request(
 ) -> PersonaDraft:
     """Queue a draft from a page or feed, from pasted posts, or from both.
 
-    Raises `Invalid` if neither is given or usable, `Conflict` while too many are under way.
+    Raises `Invalid` if neither is given or one of them can't be used, and `Conflict` if too many drafts are under
+    way.
     """
     pasted = posts_in(posts)
     _refuse_unusable(url, pasted)
@@ -82,7 +83,7 @@ def request(
 
 
 def retry(draft: PersonaDraft, *, now: datetime) -> None:
-    """Try a failed draft again; the site is read again. Raises `states.MoveRefused`."""
+    """Try a failed draft again, with its site. Raises `states.MoveRefused` if its status doesn't allow that."""
     states.move(
         draft,
         "queued",
@@ -97,7 +98,7 @@ def retry(draft: PersonaDraft, *, now: datetime) -> None:
 
 
 def forget(now: datetime) -> int:
-    """Delete some of the drafts that nobody needs any more, and return how many."""
+    """Delete some of the drafts older than `limits.PERSONA_DRAFTS_KEPT`, and return the number of deleted rows."""
     old = PersonaDraft.everywhere.filter(created_at__lt=now - limits.PERSONA_DRAFTS_KEPT)
     draft_ids = list(old.order_by("created_at").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     if not draft_ids:
@@ -106,7 +107,7 @@ def forget(now: datetime) -> int:
 
 
 def _refuse_unusable(url: str, pasted: list[str]) -> None:
-    """Raise `Invalid` if there is neither an address nor a post, or one that can't be used."""
+    """Raise `Invalid` if there is neither an address nor a post, or one of them can't be used."""
     if not url and not pasted:
         raise Invalid.one(field="url", code="required", message=_("Give a web address, or paste some posts."))
     if len(pasted) > limits.DRAFT_POSTS:
@@ -126,10 +127,11 @@ def _refuse_unusable(url: str, pasted: list[str]) -> None:
 
 
 def gather(url: str, posts: Sequence[str], *, now: datetime) -> PersonaMaterial:
-    """Read the site once, within the time of one fetch. Raises a `PluginError` with a message for people.
+    """Return the posts with the material of the site, which is one page or one feed and is read once.
 
-    It is one page, or one feed: robots.txt and what pages tell robots are heeded as by the source `scraper`,
-    which also tells the two apart, so a feed that robots.txt closes is never fetched as one.
+    robots.txt and the rules for robots in pages are heeded as by the source `scraper`. It also tells a page from
+    a feed, so a feed that robots.txt disallows is never fetched as one. Raises a `PluginError` with a message for
+    people if the site can't be read.
     """
     if not url:
         return PersonaMaterial(posts=tuple(posts))
@@ -154,7 +156,7 @@ def _fetch(name: str, config: dict[str, object], now: datetime) -> Fetch:
 
 
 def _material_of_page(page: Fetch, posts: Sequence[str]) -> PersonaMaterial:
-    """Return what a fetched page says to draft a persona from; raises `Refused` if the page was left out."""
+    """Return the material of a fetched page with the posts. Raises `Refused` if its rules forbid to use it."""
     entry = next(iter(page.entries), None)
     if entry is None:
         return PersonaMaterial(site=_one_line(page.title), posts=tuple(posts))
@@ -172,17 +174,17 @@ def _material_of_page(page: Fetch, posts: Sequence[str]) -> PersonaMaterial:
 
 
 def _material_of_feed(feed: Fetch, posts: Sequence[str]) -> PersonaMaterial:
-    """Return the material of a feed: short entries are posts.
+    """Return the material of a feed with the posts: its short entries are posts too.
 
-    Long ones are articles, which don't show a post's voice.
+    Long entries are articles, which don't show the voice of posts.
     """
     entries = [entry for entry in feed.entries if not entry.withdrawn][:POSTS_READ]
-    texts = [words for entry in entries if (words := _entry_text(entry) or _one_line(entry.title))]
+    texts = [text for entry in entries if (text := _entry_text(entry) or _one_line(entry.title))]
     return PersonaMaterial(
         site=_one_line(feed.title),
         language=next((entry.language for entry in entries if entry.language), ""),
-        posts=(*posts, *(words for words in texts if len(words) <= MAX_POST_CHARACTERS)),
-        texts=tuple(words for words in texts if len(words) > MAX_POST_CHARACTERS),
+        posts=(*posts, *(text for text in texts if len(text) <= MAX_POST_CHARACTERS)),
+        texts=tuple(text for text in texts if len(text) > MAX_POST_CHARACTERS),
     )
 
 
@@ -190,12 +192,12 @@ def _entry_text(entry: Entry) -> str:
     return seen_text(entry.body, entry.body_format).strip()
 
 
-def _one_line(words: str) -> str:
-    return " ".join(plain_text(words, "text").split())
+def _one_line(text: str) -> str:
+    return " ".join(plain_text(text, "text").split())
 
 
 def make_draft(draft: PersonaDraft) -> None:
-    """Make one claimed draft. What was read and what was answered is stored before the next step."""
+    """Make one claimed draft, unless it was moved; its material is stored before the model is called."""
     crash_point("drafts.claimed")
     try:
         _run_draft(draft)
@@ -204,7 +206,7 @@ def make_draft(draft: PersonaDraft) -> None:
 
 
 def give_up(draft: PersonaDraft) -> None:
-    """End a draft whose task kept crashing as failed."""
+    """End a draft whose task kept crashing as failed, unless it was moved meanwhile."""
     message = _(
         "Drafting failed several times; the operator's log has the reason. Write the sections yourself."
     )
@@ -215,7 +217,11 @@ def give_up(draft: PersonaDraft) -> None:
 
 
 def _run_draft(draft: PersonaDraft) -> None:
-    """Draft the persona with a model, or without one; failures are stored or tried again."""
+    """Draft the persona with a model, or without one, and store the draft or the failure.
+
+    A draft that waits for its host, or for a short outage of the model, sleeps. Raises `LostLease` or
+    `states.Overtaken` if another change came first.
+    """
     if not draft.workspace.is_at_work:
         _fail(draft, "not_at_work", _("This workspace isn't at work now; ask for the draft when it is."))
         return
@@ -254,7 +260,10 @@ def _run_draft(draft: PersonaDraft) -> None:
 
 
 def _load_material(draft: PersonaDraft) -> PersonaMaterial | None:
-    """Return what there is to draft from; None if the draft waits for its host, or has failed."""
+    """Return the stored material, else read and store it; `None` if the draft waits for its host, or has failed.
+
+    Raises `LostLease` if the lease ended meanwhile.
+    """
     if draft.material is not None:
         stored: dict[str, Any] = draft.material
         return PersonaMaterial(**{**stored, "posts": tuple(stored["posts"]), "texts": tuple(stored["texts"])})
@@ -278,9 +287,9 @@ def _load_material(draft: PersonaDraft) -> PersonaMaterial | None:
 
 
 def _retry_or_fail(draft: PersonaDraft, error: TryLater) -> None:
-    """Sleep through a short outage.
+    """Let the draft sleep through a short outage, or fail it.
 
-    Caps, stops and longer waits fail at once, as a person waits in front of the page.
+    Caps, stops and longer waits fail it at once, because a person waits in front of the page; `MODEL_TRIES` do too.
     """
     wait = error.after or limits.MODEL_RETRIES[min(draft.tries, len(limits.MODEL_RETRIES) - 1)]
     is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE

@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 KIND: Final = "brand"
+"""The kind of source that is a brand lane."""
 SLOTS_SHOWN: Final = 50
+"""The most logged slots that one call returns by default."""
 NEXT_SHOWN: Final = 5
+"""The number of next slots in a forecast."""
 _WEEK: Final = timedelta(days=7)
 
 
 def align_open_slot(source: Source, *, now: datetime) -> None:
     """Make the open slot agree with the source's status and cadence, in the transaction that changed them.
 
-    A source of another kind than `brand` has no slot, and nothing is done. A changed cadence moves the slot;
-    a lane that is switched off, or deleted, has none until it works again.
+    A source of another kind than `brand` has no slot, and nothing is done. A changed cadence moves a waiting slot,
+    but not one that waits for credits. A lane that is switched off or deleted has no slot until it is active again.
     """
     if source.type != KIND:
         return
@@ -61,9 +64,9 @@ def align_open_slot(source: Source, *, now: datetime) -> None:
 
 
 def bring_forward(source: Source, *, now: datetime, expected_version: int | None = None) -> Source:
-    """Make the open slot due now, also one that waits for credits.
+    """Make the open slot due now, even if it waits for credits.
 
-    Raises `Conflict` if the lane is off, and `states.Overtaken` if the source isn't the expected version.
+    Raises `Conflict` if there is none, and `states.Overtaken` if the source isn't the expected version.
     """
     with transaction.atomic():
         row = Source.everywhere.select_for_update().get(pk=source.pk)
@@ -83,7 +86,7 @@ def bring_forward(source: Source, *, now: datetime, expected_version: int | None
 
 
 def open_slot(source: Source) -> BrandSlot | None:
-    """Return the lane's open slot, None if it has none."""
+    """Return the lane's open slot, or `None` if it has none."""
     slot: BrandSlot | None = (
         BrandSlot.objects.of(source.workspace_id).filter(source=source, status__in=OPEN_SLOTS).first()
     )
@@ -93,9 +96,9 @@ def open_slot(source: Source) -> BrandSlot | None:
 def end_slot(
     slot: BrandSlot, status: str, source: Source, workspace: Workspace, *, now: datetime, **changes: Any
 ) -> None:
-    """End a claimed slot and create the next, in the caller's transaction.
+    """End a claimed slot and create the next one, in the caller's transaction.
 
-    Slots missed meanwhile are skipped.
+    Slots missed meanwhile are skipped. A lane that is switched off or deleted gets no next slot.
     """
     states.move(slot, status, under_lease=True, wake_at=None, attempts=0, ended_at=now, **changes)
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
@@ -120,13 +123,13 @@ def create_slot(source: Source, due_at: datetime, *, now: datetime) -> None:
 
 
 def show_next_slot(source: Source, due_at: datetime | None) -> None:
-    """Show on the source when its next slot is due; its `wake_at` stays empty, so that it isn't polled."""
+    """Store the time of the next slot on the source, whose `wake_at` stays empty so that it isn't polled."""
     Source.everywhere.filter(pk=source.pk).update(due_at=due_at)
     source.due_at = due_at
 
 
 def last_worked(source: Source) -> datetime | None:
-    """Return when the newest worked slot was due, from which an hourly cadence counts; None without one."""
+    """Return the due time of the newest slot that was run, on which an hourly cadence is based, or `None`."""
     worked = BrandSlot.objects.of(source.workspace_id).filter(
         source=source, status__in=[BrandSlotStatus.PICKED, BrandSlotStatus.EMPTY]
     )
@@ -135,7 +138,7 @@ def last_worked(source: Source) -> datetime | None:
 
 
 def _end_by_person(slot: BrandSlot, status: str, note: Mapping[str, str], now: datetime) -> None:
-    """End a slot by a person's change: the task that holds its lease loses it."""
+    """End a slot because of a person's change; a task that holds its lease loses it."""
     states.move(slot, status, wake_at=None, note=note, ended_at=now, **work_queue.overtake())
 
 
@@ -145,14 +148,17 @@ def _slot_note(code: str, message: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class LoggedSlot:
-    """One slot with its picks in order; each pick names its decision and the reason."""
+    """One slot with its picks in order, of which each has the run of one engine."""
 
     slot: BrandSlot
     picks: Sequence[BrandPick]
 
 
 def recent_slots(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[LoggedSlot]:
-    """Return a lane's slots, newest first, including the open one, in two statements however many there are."""
+    """Return at most `most` of a lane's slots, newest first, with the open one, before the slot `before`.
+
+    It takes two statements, however many slots there are.
+    """
     rows = BrandSlot.objects.of(source.workspace_id).filter(source=source)
     if before is not None:
         rows = rows.filter(id__lt=before)
@@ -176,8 +182,8 @@ def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[LoggedSlo
 class LaneOutlook:
     """The forecast of a lane.
 
-    `next_at` are the next slots; `week` is how many of them come within seven days, `eligible` how many
-    topics may be taken today, `price` the credits of one slot.
+    `next_at` are the times of the next slots, `week` is the number of slots within seven days, `eligible` the number
+    of topics that may be taken today, and `price` the credits of one slot.
     """
 
     next_at: Sequence[datetime]
@@ -187,7 +193,7 @@ class LaneOutlook:
     price: int
     eligible: int
     trouble: str = ""
-    """Why the lane is refused as it is configured, and what to do; empty if it can be saved."""
+    """The reason why the lane can't work as it is configured, or an empty string if it can."""
 
     @property
     def is_short_of_topics(self) -> bool:
@@ -199,7 +205,7 @@ class LaneOutlook:
 
 
 def forecast_slots(source: Source, *, now: datetime) -> LaneOutlook:
-    """Return the forecast of a source as it is, which need not be stored yet."""
+    """Return the forecast of a source, which needn't be stored yet."""
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
     zone = zone_of(source.config, workspace.timezone)

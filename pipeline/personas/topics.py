@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 _DAY: Final = re.compile(r"(\d\d)-(\d\d)")
 _LEAP_YEAR: Final = 2028
+"""A year that has every day of a year, 29 February too."""
 _MAX_PER_MONTH: Final = 31
 
 
 def create(workspace: Workspace, fields: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
     """Create a topic of the pool. `fields` holds `title` and any other setting of `change`.
 
-    Raises `Invalid` with every fault, `Conflict` past `limits.TOPICS`.
+    Raises `Invalid` with all faults if there are any, and `Conflict` if the pool has `limits.TOPICS` already.
     """
     values = _clean(workspace, {"title": "", **fields})
     with transaction.atomic():
@@ -55,9 +56,10 @@ def change(
     """Change a topic and return it; without a real change nothing is written.
 
     Settings are `title`, `notes`, `angles`, `evidence` (`{"url", "text"}` each), `weight`, `cooldown_days`,
-    `max_per_month` (or None), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or None), `is_active`,
-    `persona_id` (or None). Raises `Invalid`, `Conflict` for a deleted topic or for the title of one in a
-    source's own list, and `states.Overtaken` if it has changed since `expected_version` was read.
+    `max_per_month` (or `None`), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or `None`), `is_active`, `persona_id`
+    (or `None`). Raises `Invalid` with all faults if there are any, `Conflict` for a deleted topic, or for the title
+    or listed notes of a topic in a source's own list, and `states.Overtaken` if it doesn't have `expected_version`
+    any more.
     """
     values = _clean(topic.workspace_id, changes)
     with transaction.atomic():
@@ -78,9 +80,9 @@ def change(
 
 
 def delete(topic: Topic, *, now: datetime, expected_version: int | None = None) -> None:
-    """Mark the topic as deleted; what was made of it stays.
+    """Mark a topic as deleted; its items stay.
 
-    Raises `Conflict` for a topic in a source's own list, and `states.Overtaken` if it isn't the expected
+    Raises `Conflict` if it is in a source's list or deleted, and `states.Overtaken` if it isn't the expected
     version.
     """
     with transaction.atomic():
@@ -92,7 +94,7 @@ def delete(topic: Topic, *, now: datetime, expected_version: int | None = None) 
 
 
 def restore(topic: Topic, *, now: datetime) -> Topic:
-    """Undo a deletion."""
+    """Undo a deletion; a topic that isn't deleted stays the same."""
     with transaction.atomic():
         row: Topic = Topic.everywhere.select_for_update().get(pk=topic.pk)
         if row.deleted_at is not None:
@@ -104,10 +106,9 @@ def restore(topic: Topic, *, now: datetime) -> Topic:
 
 
 def sync_listed_topics(source: Source, *, now: datetime) -> None:
-    """Make a source's own list (`config.topics`) rows of the pool, so that its topics rest and count as
-    others do.
+    """Make rows of the topics in a source's own list (`config.topics`), so that they rest and count as others do.
 
-    A topic no longer in the list is marked deleted, and returns with its settings when it is listed again.
+    A topic no longer in the list is marked as deleted, and returns with its settings when it is listed again.
     Notes in the list replace those of the topic.
     """
     notes_by_title = topics_in(source.config)
@@ -152,7 +153,7 @@ def sync_listed_topics(source: Source, *, now: datetime) -> None:
 
 
 def _read_evidence(value: Any, field: str, faults: validation.Faults) -> list[dict[str, str]]:
-    """Return the evidence of a topic, each with an address, a text or both; faults are added to `faults`."""
+    """Return the evidence of a topic, each with an address, a text or both. Adds to `faults`."""
     if not isinstance(value, list | tuple):
         faults.add(field, "invalid_type", "Give a list.")
         return []
@@ -185,11 +186,9 @@ def _read_flag(value: Any, field: str, faults: validation.Faults) -> bool:
 
 
 def _read_max_per_month(value: Any, field: str, faults: validation.Faults) -> int | None:
-    return (
-        None
-        if value is None
-        else validation.read_whole_number(value, field, faults, least=1, most=_MAX_PER_MONTH)
-    )
+    if value is None:
+        return None
+    return validation.read_whole_number(value, field, faults, least=1, most=_MAX_PER_MONTH)
 
 
 _READERS: Final[Mapping[str, Any]] = {

@@ -1,5 +1,6 @@
-"""Validates what people enter for personas and topics: every fault is collected, and the rest returned as it
-is stored.
+"""Validates the fields of personas and topics: collects all faults, and returns the values as they are stored.
+
+With faults the returned values have no meaning.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ _HANDLE: Final = re.compile(r"@?[\w][\w.\-]*(@[\w\-]+(\.[\w\-]+)+)?")
 _COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 _BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo", "voice_rate", "voice_pitch")
 _VOICE: Final = {"voice_rate": (MIN_RATE, MAX_RATE), "voice_pitch": (0, 100)}
-"""Words per minute, and pitch from low to high."""
+"""The bounds of the rate in words per minute, and of the pitch from low to high."""
 MAX_STRUCTURE_VALUE: Final = 1000
+"""The largest number in a required structure."""
 
 
 class Faults(list[Detail]):
-    """Collects everything that is wrong with the input, to report it at once."""
+    """Collects all faults of the input, to report them at once."""
 
     def add(self, field: str, code: str, message: str) -> None:
         self.append(Detail(field, code, message))
@@ -40,14 +42,14 @@ class Faults(list[Detail]):
 
 
 def refuse_unknown(fields: Mapping[str, Any], known: Collection[str], faults: Faults) -> None:
-    """Add a fault for every field that isn't known."""
+    """Add a fault for each field that isn't known."""
     for name in fields:
         if name not in known:
             faults.add(name, "unknown_field", f"There is no field {name!r}.")
 
 
 def read_line(value: Any, field: str, faults: Faults, *, most: int, is_needed: bool = False) -> str:
-    """Return one line of text, with its white space collapsed."""
+    """Return one line of text, with its white space collapsed. Adds to `faults`, as each reader below does."""
     if not isinstance(value, str) or _BROKEN.search(value):
         faults.add(field, "invalid_type", "Give text.")
         return ""
@@ -60,7 +62,7 @@ def read_line(value: Any, field: str, faults: Faults, *, most: int, is_needed: b
 
 
 def read_text(value: Any, field: str, faults: Faults, *, most: int) -> str:
-    """Return text with its lines."""
+    """Return a text with its lines, without white space around it."""
     if not isinstance(value, str) or _BROKEN.search(value):
         faults.add(field, "invalid_type", "Give text.")
         return ""
@@ -119,7 +121,7 @@ def read_address(value: Any, field: str, faults: Faults) -> str:
 
 
 def read_links(value: Any, field: str, faults: Faults) -> list[str]:
-    """Return the addresses of a persona, each once; faults are added to `faults`."""
+    """Return the addresses of a persona, each once."""
     if not _is_list(value, field, faults, limits.PERSONA_LINKS):
         return []
     links = [read_address(entry, f"{field}[{index}]", faults) for index, entry in enumerate(value)]
@@ -127,7 +129,7 @@ def read_links(value: Any, field: str, faults: Faults) -> list[str]:
 
 
 def read_language(value: Any, field: str, faults: Faults) -> str:
-    """Return a BCP 47 language tag; a fault is added if it isn't one."""
+    """Return a BCP 47 language tag."""
     language = read_line(value, field, faults, most=35, is_needed=True)
     if language and _LANGUAGE.fullmatch(language) is None:
         faults.add(field, "pattern", "Give a BCP 47 language tag, such as en or pt-BR.")
@@ -135,7 +137,7 @@ def read_language(value: Any, field: str, faults: Faults) -> str:
 
 
 def read_handle(value: Any, field: str, faults: Faults) -> str:
-    """Return an account's name; a fault is added if it isn't one."""
+    """Return an account's name, or an empty string."""
     handle = read_line(value, field, faults, most=60)
     if handle and _HANDLE.fullmatch(handle) is None:
         faults.add(field, "pattern", "Give an account's name, such as @newsroom.")
@@ -143,11 +145,7 @@ def read_handle(value: Any, field: str, faults: Faults) -> str:
 
 
 def read_brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
-    """Return the brand kit: two colours, a font, ids of a portrait and a logo, and how its voice speaks in
-    films.
-
-    An empty value removes a key.
-    """
+    """Return the brand kit (colours, font, ids of pictures, rate and pitch of its voice), without empty values."""
     if not isinstance(value, dict):
         faults.add(field, "invalid_type", "Give an object.")
         return {}
@@ -173,7 +171,7 @@ def _is_within(text: str, bounds: tuple[int, int]) -> bool:
 
 
 def read_structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
-    """Return structures, each `{"kind", "most" | "text"}` as `persona_rules.KINDS` lists them."""
+    """Return structures, each once, as `{"kind", "most" | "text"}` by `persona_rules.KINDS`."""
     if not _is_list(value, field, faults, limits.REQUIRED_STRUCTURES):
         return []
     structures: list[dict[str, Any]] = []

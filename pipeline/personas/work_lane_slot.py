@@ -1,4 +1,4 @@
-"""Works a brand lane's slots: a due slot becomes runs about a topic, or reports why it doesn't."""
+"""Runs a brand lane's slots: a due slot starts runs about a topic, or reports why it doesn't."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class SlotContext:
-    """A slot with all that decides what is made of it."""
+    """A slot with the rows that decide which items are made."""
 
     slot: BrandSlot
     source: Source
     workspace: Workspace
     defaults: WorkspaceDefaults
     today: date
-    """In the lane's time zone: a late slot uses what may be said now."""
+    """The date in the lane's time zone when the slot is run, so that a late slot uses topics of that day."""
 
     @property
     def persona_id(self) -> UUID:
@@ -65,12 +65,12 @@ class SlotContext:
 
     @property
     def engines(self) -> list[Engine]:
-        """See `engines_of`."""
+        """The engines of `engines_of`."""
         return engines_of(self.source, self.defaults)
 
 
 def run_slot(slot: BrandSlot) -> None:
-    """Work one claimed slot: its pick is committed with its reservation before any writer is asked."""
+    """Run one claimed slot; its pick is committed with its reservation before any writer is called."""
     crash_point("brand.claimed")
     try:
         _work_slot(slot, utc_now())
@@ -80,7 +80,7 @@ def run_slot(slot: BrandSlot) -> None:
 
 
 def give_up(slot: BrandSlot) -> None:
-    """End a slot whose task kept crashing as empty; the next one comes at its time."""
+    """End a slot whose task kept crashing as empty, and create the next one."""
     message = _("Picking a topic failed several times; the operator's log has the reason.")
     note = {"code": "gave_up", "message": message}
     now = utc_now()
@@ -94,7 +94,7 @@ def give_up(slot: BrandSlot) -> None:
 
 
 def _work_slot(slot: BrandSlot, now: datetime) -> None:
-    """Work a due slot: pick its topic and create the runs, or say why not."""
+    """Run a due slot: pick its topic and create the runs, or end, postpone or skip it with the reason."""
     try:
         with transaction.atomic():
             source = _lock_source(slot)
@@ -114,7 +114,7 @@ def _work_slot(slot: BrandSlot, now: datetime) -> None:
 
 
 def _lock_source(slot: BrandSlot) -> Source:
-    """Lock the slot's source before the slot, as everywhere: a person who changes it and a task take turns."""
+    """Lock and return the slot's source, before the slot, so that a person who changes it and a task take turns."""
     source: Source = (
         Source.everywhere.select_for_update(of=("self",))
         .select_related("workspace__plan")
@@ -124,9 +124,12 @@ def _lock_source(slot: BrandSlot) -> Source:
 
 
 def _pick_topic(lane: SlotContext, now: datetime) -> None:
-    """Choose a topic and record it, with the runs and their reservation, in the caller's transaction."""
-    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to
-    # it.
+    """Choose a topic and record it, with the runs and their reservation, in the caller's transaction.
+
+    The slot ends as empty if there is no topic. Raises `QuotaExceeded` for too few credits.
+    """
+    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to the
+    # workspace.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
     topics.sync_listed_topics(lane.source, now=now)
     candidates = select.topic_candidates(lane.source, lane.persona_id, lane.today)
@@ -153,29 +156,28 @@ def _pick_topic(lane: SlotContext, now: datetime) -> None:
         if generation.credits_reserved
     }
     if amounts:
-        # The last statement, so that the balance is locked as briefly as possible.
+        # This is the last statement, so that the balance is locked as briefly as possible.
         credit_account.reserve(lane.workspace, amounts, now=now)
 
 
 def _choose_topic(
     lane: SlotContext, candidates: Sequence[select.TopicCandidate]
 ) -> tuple[select.TopicChoice | None, list[Engine], list[str]]:
-    """Return a topic of which an engine can make something, those engines, and why the others can't.
+    """Return a topic of which an engine can make something, those engines, and the reasons why others can't.
 
-    The topic is None if there is none; the sentences are then those of the first one that was tried.
+    If there is no such topic, return `None`, no engines, and the reasons for the first topic that was tried.
     """
     engines = lane.engines
+    if not engines:
+        return None, [], []
     first_reasons: list[str] = []
-    without: set[UUID] = set()
-    while (
-        engines
-        and (choice := select.choose_topic(candidates, seed=lane.slot.pk.hex, without=without)) is not None
-    ):
+    tried: set[UUID] = set()
+    while choice := select.choose_topic(candidates, seed=lane.slot.pk.hex, without=tried):
         makeable, reasons = makeable_engines(lane.source, engines, choice, lane.persona_id)
         if makeable:
             return choice, makeable, reasons
         first_reasons = first_reasons or reasons
-        without.add(choice.topic.pk)
+        tried.add(choice.topic.pk)
     return None, [], first_reasons
 
 
@@ -185,7 +187,7 @@ def _outcome_note(
     engines: Sequence[Engine],
     reasons: Sequence[str],
 ) -> dict[str, str] | None:
-    """Return the note on the slot's outcome, None if all went well."""
+    """Return the note on the slot's outcome, or `None` if all went well and enough topics are left."""
     if not lane_engines:
         message = _(
             "None of the source's engines can be made from a topic; choose one that can, see GET /v1/engines."
@@ -220,7 +222,7 @@ def _few_topics_message(count: int) -> str:
 def _create_runs(
     lane: SlotContext, choice: select.TopicChoice, engines: Sequence[Engine], now: datetime
 ) -> list[Generation]:
-    """Create a run for each engine, an item for each variant, and records of the topic's use."""
+    """Create a run for each engine, with an item for each variant and a record of the topic's use."""
     source, variants = lane.source, lane.source.variants
     generations = [
         Generation(
@@ -256,6 +258,15 @@ def _create_runs(
         for engine, generation in zip(engines, generations, strict=True)
         for index in range(variants)
     )
+    _create_picks(lane, choice, generations, now)
+    dispatcher.wake()
+    return generations
+
+
+def _create_picks(
+    lane: SlotContext, choice: select.TopicChoice, generations: Sequence[Generation], now: datetime
+) -> None:
+    """Record the use of the topic by each run, which counts against its limits."""
     BrandPick.everywhere.bulk_create(
         BrandPick(
             workspace=lane.workspace,
@@ -269,17 +280,15 @@ def _create_runs(
         )
         for generation in generations
     )
-    dispatcher.wake()
-    return generations
 
 
 def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:
-    """Let the slot sleep until the next month's credits, and tell the workspace."""
+    """Let the slot sleep until the next month's credits, and notify the workspace."""
     resets_at = months.start_of_next_month(months.month_of(now))
     note = {"code": "quota_exceeded", "message": _("It waits for next month's credits.")}
     with transaction.atomic():
         source = _lock_source(slot)
-        # Read again, because the transaction that would have ended the slot was rolled back.
+        # The slot is read again, because the transaction that would have ended it was rolled back.
         slot.refresh_from_db(fields=["status", "wake_at", "attempts", "ended_at", "note", "eligible"])
         if slot.status == BrandSlotStatus.WAITING:
             states.move(slot, "waiting_quota", under_lease=True, wake_at=resets_at, attempts=0, note=note)
@@ -292,7 +301,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
 
 
 def _notify_few_topics(lane: SlotContext, count: int, now: datetime) -> None:
-    """Send a notice once a week for each lane; nobody needs one for a test lane."""
+    """Log that a lane has few topics, and send a notice once a week, but none for a test lane."""
     log.info("few_topics", source=lane.source.pk.hex, eligible=count)
     if lane.source.test:
         return
@@ -311,7 +320,7 @@ def _notify_few_topics(lane: SlotContext, count: int, now: datetime) -> None:
 def _update_source_health(
     source: Source, note: Mapping[str, str] | None, now: datetime, *, is_new: bool = False
 ) -> None:
-    """Store on the source when it was last worked, and why nothing came of it, or soon won't."""
+    """Store on the source when a slot was last run, and its note: as an error if nothing was made."""
     values: dict[str, Any] = {
         "last_error": None if is_new or note is None else {**note, "at": format_utc(now)},
         "notes": [note] if is_new and note is not None else [],

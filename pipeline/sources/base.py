@@ -1,4 +1,4 @@
-"""Defines the interface of sources: clean the settings, fetch what is new."""
+"""Defines the interface of sources: clean the settings, fetch new entries."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pipeline.plugins import Evidence, Unavailability
 
 FETCH_SECONDS: Final = 40
-"""The time limit of one fetch with all its requests; what is left waits for the next poll."""
+"""The time limit of one fetch with all its requests, in seconds; unread pages wait for the next poll."""
 
 
 @dataclass(frozen=True)
 class EntryMedia:
-    """A file that an entry points at; `type` is a MIME type, or empty where the source doesn't say."""
+    """A file that an entry points at; `type` is a MIME type, or empty if the source doesn't say."""
 
     url: str
     type: str = ""
@@ -41,11 +41,11 @@ class Note:
 class Entry:
     """One entry of a source.
 
-    `external_id` is the source's own id of it, compared as an exact string; `body_format` is `text`,
-    `markdown` or `html`; `published_at` is aware, or `None` where the source doesn't say or says nonsense.
-    `left_out` says why the source's own rules keep it from being worked on (`no_captions`, `noindex`): it is
-    listed all the same. `withdrawn` is True where the source says that it took this entry back; then only its
-    id counts. `metadata` is stored with the raw item, licence and robots' rules among it.
+    `external_id` is the source's id of the entry, compared as an exact string; `body_format` is `text`,
+    `markdown` or `html`; `published_at` is aware, or `None` if the source gives no date or an impossible one.
+    `left_out` gives the reason why no item is made of the entry (`no_captions`, `noindex`), which is listed
+    all the same. `withdrawn` is `True` if the source took this entry back; then only its id counts.
+    `metadata` is stored with the raw item, with the licence and the rules for robots.
     """
 
     external_id: str | None = None
@@ -73,9 +73,9 @@ class Quiet:
     days: frozenset[int] = frozenset()
 
     def end_after(self, moment: datetime) -> datetime:
-        """Return the first moment from this one on at which the source may be read.
+        """Return the first moment, from `moment` on, at which the source may be read.
 
-        Requests that leave no time at all are ignored.
+        All 24 hours or all 7 days leave no time at all, and are ignored: then it is `moment`.
         """
         if len(self.hours) >= 24 or len(self.days) >= 7:
             return moment
@@ -87,7 +87,7 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Hub:
-    """The WebSub hubs that announce a source's changes, in the source's order, and its topic there."""
+    """The WebSub hubs that announce a source's changes, in its order; `topic` is the address that they know."""
 
     urls: tuple[str, ...]
     topic: str
@@ -97,15 +97,15 @@ class Hub:
 class Fetch:
     """The result of one poll, newest entry first.
 
-    `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed`
-    counts entries that could not be read. `wait_at_least` is the source's own request for the next poll
-    (`ttl`, `max-age`). `gone` is True where the source says that it is gone for ever (410), and then there
-    are no entries. `is_window` is True where the entries are the newest of a longer list, without gaps: one
-    that is missing between others was taken back. `moved_to` is where a permanent redirect led. `notes` are
-    shown with the source's health, for as long as each poll brings them: rules of robots.txt and licences,
-    what could not be read and why. `quiet` are the hours and days at which the source asks not to be read;
-    `wait_at_least` alone can't say it, because it doesn't know the interval. `hub` can be asked to announce
-    changes, where the source names one.
+    `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed` counts
+    entries that could not be read. `wait_at_least` is the wait until the next poll that the source asks for (`ttl`,
+    `max-age`). `gone` is `True` if the source says that it is gone for ever (410), and then there are no entries.
+    `is_window` is `True` if the entries are the newest of a longer list, without gaps: an entry that is missing
+    between others was taken back. `moved_to` is the address to which permanent redirects led, or an empty string.
+    `notes` are shown with the source's health, for as long as each poll brings them: rules of robots.txt and
+    licences, and pages that could not be read, with the reason. `quiet` are the hours and days at which the source
+    asks not to be read; `wait_at_least` alone can't say it, because the source doesn't know the interval. `hub` can
+    be asked to announce changes, if the source names one.
     """
 
     entries: tuple[Entry, ...]
@@ -122,16 +122,16 @@ class Fetch:
     hub: Hub | None = None
 
 
-def have_notes_ended(notes: Sequence[Note], *, told_before: int) -> bool:
-    """Return whether the last poll brought notes (`told_before` of them) and this one brings none.
+def have_notes_ended(notes: Sequence[Note], *, previous_count: int) -> bool:
+    """Return whether the last poll brought notes (`previous_count` of them) and this one brings none.
 
     That must count as a change: a fetch that is `not_modified` keeps the last poll's notes.
     """
-    return not notes and told_before > 0
+    return not notes and previous_count > 0
 
 
 def host_in(address: str) -> str:
-    """Return the host's name in lower case; empty where the address has none that can be read."""
+    """Return the host name of an address in lower case, or an empty string if none can be read."""
     try:
         return (urlsplit(address).hostname or "").lower()
     except ValueError:
@@ -142,7 +142,7 @@ def host_in(address: str) -> str:
 class Source(ABC):
     """A kind of source; a plug-in's module holds one instance as `PLUGIN`.
 
-    `fetches` is False for a kind that is only pushed to, or whose fetcher isn't built yet.
+    `fetches` is `False` for a kind that is only pushed to, or whose fetcher isn't built yet.
     """
 
     kind: ClassVar[str]
@@ -157,15 +157,13 @@ class Source(ABC):
 
     @abstractmethod
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings as they will be stored.
+        """Return the settings as stored. Raises `ConfigInvalid` with a `Problem` on each faulty `config.<key>`."""
 
-        Raises `ConfigInvalid` with a `Problem` on each `config.<key>`.
-        """
+    def guess_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that these values were probably meant to be.
 
-    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that these were probably meant to be; unchanged where nothing is guessed.
-
-        The guess is to be shown and never stored: it may be as wrong as the values given.
+        A misspelt key becomes the nearest known one, and a single text for a list becomes a list of it. The
+        guess is to be shown and never stored, because it may be as wrong as the values.
         """
         known = self.config_schema["properties"]
         guessed: dict[str, Any] = {}
@@ -183,9 +181,9 @@ class Source(ABC):
     def unavailable(
         self, config: Mapping[str, Any] | None, environment: Mapping[str, str]
     ) -> Unavailability | None:
-        """Return why a source with this clean `config` can't work here; `None` where it can.
+        """Return why a source with this clean `config` can't work here, or `None` if it can.
 
-        Without a `config`: why no source of the kind can.
+        Without a `config` the answer is about every source of the kind.
         """
         if config is None:
             return None
@@ -195,8 +193,8 @@ class Source(ABC):
     def host(self, config: Mapping[str, Any], environment: Mapping[str, str]) -> str:
         """Return the host that `fetch` mostly asks; only one poll at a time asks it, across all workspaces.
 
-        By default that of `config.url`, else of the first address in `environment`; empty where no host is
-        asked.
+        By default it is the host of `config.url`, else of the first address in `environment`, or an empty
+        string if neither holds a web address.
         """
         addresses = (config.get("url"), *environment.values())
         for address in addresses:
@@ -215,8 +213,10 @@ class Source(ABC):
     ) -> Fetch:
         """Fetch the source once, within `FETCH_SECONDS`.
 
-        `environment` holds what `self.environment` names. Raises `TryLater`, `Refused` or `NeedsReconnect`;
-        never writes anything. An empty `state` makes it forget what it has seen, as a preview needs it.
+        `environment` holds the settings that `self.environment` names. An empty `state` makes the plug-in
+        forget which entries it has seen, as a preview needs it. Nothing is written. Raises `TryLater` if a
+        later poll may succeed, `Refused` if the settings must be changed first, `NeedsReconnect` if the
+        source asks for new access, and `LookupError` if the kind isn't fetched.
         """
         del config, state, http, now, environment
         message = f"Sources of type {self.kind} are not fetched."

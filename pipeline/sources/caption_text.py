@@ -1,4 +1,4 @@
-"""Turns captions into readable text: what was said, in sentences and paragraphs."""
+"""Turns captions into readable text, in sentences and paragraphs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ MAX_CHARACTERS: Final = 400_000
 """About eight hours of talk."""
 
 PAUSE_SECONDS: Final = 0.9
-"""A silence that ends a sentence where the captions have no punctuation."""
+"""A silence that ends a sentence if the captions have no punctuation."""
 LONG_PAUSE_SECONDS: Final = 3.0
 """A silence that ends a paragraph."""
-WORDS_PER_SENTENCE: Final = 28
-"""Where nobody pauses, a sentence without punctuation ends after so many words."""
-WORDS_PER_STOP: Final = 60
-"""Captions with less than one full stop per so many words count as unpunctuated.
-
-Automatic ones often are.
-"""
+MAX_UNPUNCTUATED_SENTENCE_WORDS: Final = 28
+"""The number of words after which a sentence without punctuation ends if the speaker doesn't pause."""
+MAX_WORDS_PER_STOP: Final = 60
+"""Captions with more words per full stop count as unpunctuated, as automatic captions often are."""
 SENTENCES_PER_PARAGRAPH: Final = 6
 
 # A cue of the format `srv1`: `<text start="0.1" dur="1.2">words</text>`, escaped twice.
@@ -40,7 +37,7 @@ _SENTENCE_END: Final = re.compile(r"(?<![.!?。！？…])[.!?。！？…]++[\"
 
 @dataclass(frozen=True)
 class Cue:
-    """One line of captions; times are seconds from the beginning of the video."""
+    """One line of captions. `start` is in seconds from the beginning of the video, `seconds` is the duration."""
 
     start: float
     seconds: float
@@ -48,7 +45,7 @@ class Cue:
 
 
 def read_timed_text(document: str) -> list[Cue]:
-    """Return the cues of YouTube's `srv1` XML; empty where there are none."""
+    """Return the first `MAX_CUES` cues of YouTube's `srv1` XML that have a text and a start."""
     cues = []
     for attributes, escaped_text in _CUE.findall(document)[:MAX_CUES]:
         numbers = {name: float(value) for name, value in _TIME_ATTRIBUTE.findall(attributes)}
@@ -59,9 +56,10 @@ def read_timed_text(document: str) -> list[Cue]:
 
 
 def read_json3(document: Any) -> list[Cue]:
-    """Return the cues of YouTube's `json3`.
+    """Return the cues of YouTube's `json3` that have a text and a start.
 
-    That is `{"events": [{"tStartMs", "dDurationMs", "segs": [{"utf8"}]}]}`.
+    The document is `{"events": [{"tStartMs", "dDurationMs", "segs": [{"utf8"}]}]}`; only its first `MAX_CUES`
+    events are read.
     """
     events = document.get("events") if isinstance(document, dict) else None
     cues = []
@@ -70,34 +68,31 @@ def read_json3(document: Any) -> list[Cue]:
         start, duration = (_milliseconds_in(event, name) for name in ("tStartMs", "dDurationMs"))
         if not isinstance(segments, list) or start is None:
             continue
-        words = "".join(str(segment.get("utf8", "")) for segment in segments if isinstance(segment, dict))
-        text = clean_cue(words[:MAX_CUE_CHARACTERS])
+        raw_text = "".join(str(segment.get("utf8", "")) for segment in segments if isinstance(segment, dict))
+        text = clean_cue(raw_text[:MAX_CUE_CHARACTERS])
         if text:
             cues.append(Cue(start / 1000, (duration or 0) / 1000, text))
     return cues
 
 
 def _milliseconds_in(event: Any, name: str) -> int | None:
-    """Return a time of an event in milliseconds; `None` where it has none or an impossible one."""
+    """Return a time of an event in milliseconds, or `None` if it has none or an impossible one."""
     value = event.get(name) if isinstance(event, dict) else None
     return value if isinstance(value, int) and 0 <= value < MAX_MILLISECONDS else None
 
 
 def clean_cue(text: str) -> str:
-    """Return the words of a cue, without markup, sounds and speaker marks."""
+    """Return the text of a cue on one line, without markup, sounds, speaker marks and control characters."""
     text = _SOUND_MARK.sub(" ", _MARKUP_TAG.sub("", text))
     text = _SPEAKER_MARK.sub(" ", text.replace("\u200b", ""))
     return " ".join("".join(char for char in text if char.isprintable() or char.isspace()).split())
 
 
 def to_text(cues: list[Cue]) -> str:
-    """Return the cues as sentences, in paragraphs with an empty line between.
-
-    The same cues always give the same text.
-    """
+    """Return the cues as sentences, in paragraphs with an empty line between, cut to `MAX_CHARACTERS`."""
     cues = _without_repeats(cues)
     full_text = " ".join(cue.text for cue in cues)
-    is_punctuated = len(_SENTENCE_END.findall(full_text)) * WORDS_PER_STOP >= len(full_text.split())
+    is_punctuated = len(_SENTENCE_END.findall(full_text)) * MAX_WORDS_PER_STOP >= len(full_text.split())
     sentences = _split_at_stops(cues) if is_punctuated else _split_at_pauses(cues)
     paragraphs: list[list[str]] = [[]]
     for sentence, ends_paragraph in sentences:
@@ -108,10 +103,7 @@ def to_text(cues: list[Cue]) -> str:
 
 
 def _without_repeats(cues: list[Cue]) -> list[Cue]:
-    """Return the cues without immediate repeats.
-
-    Rolling captions show a line twice, once below and once above the next.
-    """
+    """Return the cues without immediate repeats, because rolling captions show each line twice."""
     unique: list[Cue] = []
     for cue in cues:
         if unique and cue.text == unique[-1].text and cue.start - unique[-1].start < LONG_PAUSE_SECONDS:
@@ -121,14 +113,14 @@ def _without_repeats(cues: list[Cue]) -> list[Cue]:
 
 
 def _silence_after(cues: list[Cue], number: int) -> float:
-    """Return the seconds of silence between a cue and the next one."""
+    """Return the seconds of silence after a cue; the last one counts as followed by a long pause."""
     if number + 1 == len(cues):
         return LONG_PAUSE_SECONDS
     return cues[number + 1].start - (cues[number].start + cues[number].seconds)
 
 
 def _split_at_stops(cues: list[Cue]) -> list[tuple[str, bool]]:
-    """Return sentences by their full stops, each with whether it ends a paragraph."""
+    """Return the sentences, split at full stops, each with a flag for the end of a paragraph."""
     sentences: list[tuple[str, bool]] = []
     open_words: list[str] = []
     for number, cue in enumerate(cues):
@@ -147,13 +139,13 @@ def _split_at_stops(cues: list[Cue]) -> list[tuple[str, bool]]:
 
 
 def _split_at_pauses(cues: list[Cue]) -> list[tuple[str, bool]]:
-    """Return sentences by the pauses between cues, each with whether it ends a paragraph."""
+    """Return the sentences, split at pauses, each with a flag for the end of a paragraph."""
     sentences: list[tuple[str, bool]] = []
     words: list[str] = []
     for number, cue in enumerate(cues):
         words += cue.text.split()
         silence = _silence_after(cues, number)
-        if silence >= PAUSE_SECONDS or len(words) >= WORDS_PER_SENTENCE:
+        if silence >= PAUSE_SECONDS or len(words) >= MAX_UNPUNCTUATED_SENTENCE_WORDS:
             sentences.append((_as_sentence(words), silence >= LONG_PAUSE_SECONDS))
             words = []
     if words:
@@ -162,6 +154,6 @@ def _split_at_pauses(cues: list[Cue]) -> list[tuple[str, bool]]:
 
 
 def _as_sentence(words: list[str]) -> str:
-    """Return the words as a sentence with a capital letter and a full stop."""
+    """Return the words as a sentence with a capital letter and an end mark."""
     text = " ".join(words)
     return text[:1].upper() + text[1:] + ("" if _SENTENCE_END.search(text[-3:]) else ".")

@@ -31,13 +31,14 @@ _HOST: Final = r"""(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\<>"^`{|}%\u0000-\u0020\u00
 _PATH_AND_QUERY: Final = r"([/?#][^\s\\\u0000-\u0020\u007f\ud800-\udfff]*)?"
 _WEB_ADDRESS: Final = rf"^\s*[hH][tT][tT][pP][sS]?://{_HOST}(:{_PORT})?{_PATH_AND_QUERY}\s*$"
 
-# A body of one MiB can name 100,000 unknown keys, and each near match costs about 50 µs.
 MAX_UNKNOWN_NAMED: Final = 20
+"""A body of one MiB can name 100,000 unknown keys, and each near match costs about 50 µs."""
 MAX_KEY_CHARACTERS: Final = 60
+"""The length at which a message cuts an unknown key."""
 
 
 class Field(ABC):
-    """One setting: what values it accepts, and how they are stored."""
+    """One setting: the values that it accepts, and how they are stored."""
 
     @abstractmethod
     def schema(self) -> dict[str, Any]:
@@ -45,10 +46,7 @@ class Field(ABC):
 
     @abstractmethod
     def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
-        """Return the value as it will be stored, and its problems.
-
-        With a problem the value has no meaning.
-        """
+        """Return the value as it will be stored, and its problems. The value has no meaning if there are problems."""
 
 
 def _spell_out_spaces(pattern: str) -> str:
@@ -58,10 +56,10 @@ def _spell_out_spaces(pattern: str) -> str:
 
 @dataclass(frozen=True)
 class Text(Field):
-    """A line of text, stored without the space around it.
+    """A text, by default of one line, stored without the space around it.
 
     `pattern` is a regular expression that both Python and ECMA-262 read alike, and that no blank text
-    matches; `hint` says what the text must look like, as the end of "Give …".
+    matches; `hint` describes the text, as the end of "Give …"; `max_length` is in characters.
     """
 
     hint: str
@@ -92,7 +90,7 @@ class Text(Field):
         return self.store(value.strip()), []
 
     def explain(self, value: str) -> str:
-        """Return what is wrong with a text that the pattern refuses, and what to do."""
+        """Return the message for a text that the pattern refuses."""
         del value
         return f"Give {self.hint}."
 
@@ -150,7 +148,7 @@ class Count(Field):
 
 @dataclass(frozen=True)
 class Flag(Field):
-    """True or false."""
+    """A setting that is true or false."""
 
     hint: str
 
@@ -165,7 +163,7 @@ class Flag(Field):
 
 @dataclass(frozen=True)
 class Choice(Field):
-    """One of several words."""
+    """A setting that is one of several words."""
 
     hint: str
     options: tuple[str, ...]
@@ -198,7 +196,7 @@ class TextOr(Field):
 
 @dataclass(frozen=True)
 class Many(Field):
-    """A list; repeated items are stored once."""
+    """A list of at least one and at most `maximum` items; repeated items are stored once."""
 
     hint: str
     item: Field
@@ -234,7 +232,8 @@ class Many(Field):
 class Group(Field):
     """An object with known keys.
 
-    Of `exactly_one_of` exactly one key is given; of `at_most_one_of` one or none.
+    Exactly one key of `exactly_one_of` must be given, and at most one of `at_most_one_of`; a group has only one
+    of the two rules. `defaults` are stored for keys that aren't given.
     """
 
     hint: str
@@ -299,12 +298,8 @@ class Group(Field):
         choice = f"{names} or `{known[-1]}`" if known else ""
         if self.exactly_one_of and not present:
             return [Problem(f"{path}.{self.exactly_one_of[0]}", "required", f"Give one of {choice}.")]
-        return [
-            Problem(
-                f"{path}.{name}", "conflict", f"Give only one of {choice}; `{present[0]}` is there already."
-            )
-            for name in present[1:]
-        ]
+        message = f"Give only one of {choice}; `{present[0]}` is there already." if present else ""
+        return [Problem(f"{path}.{name}", "conflict", message) for name in present[1:]]
 
 
 BATCH_HOURS: Final = Count(
@@ -312,11 +307,11 @@ BATCH_HOURS: Final = Count(
     minimum=1,
     maximum=limits.BATCH_HOURS,
 )
-"""The setting of every kind of source that works by itself: no person waits for what it makes."""
+"""The setting of every kind of source that runs automatically, where no person waits for the items."""
 
 
 def clean(settings: Group, config: object) -> dict[str, Any]:
-    """Return the settings as they will be stored. Raises `ConfigInvalid` with every problem at once."""
+    """Return the settings as they will be stored. Raises `ConfigInvalid` with all problems if there are any."""
     cleaned, problems = settings.read(config, "config")
     if problems:
         raise ConfigInvalid(problems)

@@ -1,4 +1,4 @@
-"""Runs a child process for hostile input, which answers one question after another within time limits."""
+"""Runs hostile input through a child process that answers one question after another in limited time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-# An answer holds one article or one sitemap; a larger one means that the child was taken over.
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+"""An answer holds one article or one sitemap; a larger one means that the child was taken over."""
 _PIECE_BYTES: Final = 256 * 1024
 
 
 class ChildFailed(Exception):
-    """Raised where the child gave no answer.
+    """Raised if the child gave no usable answer.
 
-    `is_slow`: the time limit ended it; else it died at one of its own limits.
+    `is_slow` is `True` if the time limit ended the child, and `False` if it died at one of its own limits or
+    answered too much.
     """
 
     def __init__(self, *, is_slow: bool) -> None:
@@ -34,7 +35,7 @@ class ChildFailed(Exception):
 
 
 class NoProcess(Exception):
-    """Raised where the machine could start no further process."""
+    """Raised if the machine could start no further process."""
 
 
 class IsolatedChild:
@@ -45,16 +46,10 @@ class IsolatedChild:
     """
 
     def __init__(self, program: Path, *, library: str) -> None:
-        # No `preexec_fn`, which is unsafe in a process with threads: the child limits itself.
-        self._command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-W",
-            "ignore",
-            str(program.resolve()),
-            folder_of(library),
-        ]
+        # No `preexec_fn`, which is unsafe in a process with threads: the child limits itself. `-I` ignores
+        # Python's variables and leaves the script's folder off the path; `-S` starts faster.
+        options = ("-I", "-S", "-W", "ignore")
+        self._command = [sys.executable, *options, str(program.resolve()), folder_of(library)]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -71,7 +66,8 @@ class IsolatedChild:
     def ask(self, question: Mapping[str, Any], document: bytes, *, seconds: float) -> Any:
         """Return the answer.
 
-        Raises `ChildFailed` after that time or at a limit of the child, and `NoProcess`.
+        Raises `ChildFailed` if there is none within `seconds`, the child dies or answers more than
+        `MAX_ANSWER_BYTES`, and `NoProcess` if no child can be started.
         """
         process = self._process or self._start()
         head = json.dumps({**question, "length": len(document)}).encode() + b"\n"
@@ -99,10 +95,10 @@ class IsolatedChild:
         process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start the child. Raises `NoProcess`."""
+        """Start the child. Raises `NoProcess` if the machine can start no further process."""
         try:
             # Its environment is empty, so that nothing secret is near a parser of hostile input.
-            started = subprocess.Popen(  # noqa: S603  the command is ours
+            process = subprocess.Popen(  # noqa: S603  the command is ours
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -114,15 +110,16 @@ class IsolatedChild:
         except OSError:
             message = "no process could be started"
             raise NoProcess(message) from None
-        self._process = started
-        return started
+        self._process = process
+        return process
 
 
 def exchange(process: subprocess.Popen[bytes], question: bytes, *, deadline: float) -> bytes:
-    """Write the question and read the answer by turns, before the deadline.
+    """Write the question and read the answer by turns, before the deadline (of `monotonic()`).
 
-    A child that stops reading must not hold the parent for longer than its time. Raises `TimeoutError` and
-    `EOFError`.
+    They take turns because a child that stops reading must not hold the parent for longer than its time.
+    Raises `TimeoutError` at the deadline, `EOFError` if the child ends its answer early or answers more than
+    `MAX_ANSWER_BYTES`, and `OSError` if it closes the pipe of the question.
     """
     assert process.stdin is not None  # noqa: S101  both are pipes
     assert process.stdout is not None  # noqa: S101
@@ -150,7 +147,7 @@ def exchange(process: subprocess.Popen[bytes], question: bytes, *, deadline: flo
 
 
 def folder_of(library: str) -> str:
-    """Return the folder that a library is installed in."""
+    """Return the folder that a library is installed in. Raises `RuntimeError` if it isn't installed."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
         message = f"{library} is not installed"

@@ -1,7 +1,7 @@
-"""Runs yt-dlp as a child process, an option of the operator for what YouTube and TikTok give nobody else.
+"""Runs yt-dlp as a child process, an operator's option for data that YouTube and TikTok give no other caller.
 
-It makes its own calls, past this service's guard of addresses, so it only ever gets addresses that are built
-here. It breaks when a site changes, so its failures are reported in words and never stop a source.
+It makes calls past this service's guard of addresses, so it only gets addresses that are built here. It breaks
+when a site changes, so its failures are reported in words and never stop a source.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any, Final
 
 TIMEOUT_SECONDS: Final = 25
 MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
-"""The description of one video is about 1 MB, most of it formats."""
+"""The limit of the output; the description of one video is about 1 MB, most of it formats."""
 MAX_ERROR_BYTES: Final = 64 * 1024
+"""The last bytes of the error output that are kept."""
 
 # No configuration files, no cache, no downloads.
 _OPTIONS: Final = (
@@ -67,29 +68,30 @@ _MEANINGS: Final = (
 
 
 class ToolFailed(Exception):
-    """Raised where the tool gave no result. `words` is the tool's own last line.
+    """Raised if the tool gave no result. `last_line` is the tool's last error line, or our own message.
 
     `kind` is one of `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`, `upcoming`,
     `outdated`, `unreachable`, `timed_out`, `too_large`, `missing`, `failed`.
     """
 
-    def __init__(self, kind: str, words: str = "") -> None:
-        super().__init__(kind, words)
+    def __init__(self, kind: str, last_line: str = "") -> None:
+        super().__init__(kind, last_line)
         self.kind = kind
-        self.words = words
+        self.last_line = last_line
 
 
 def ask(tool: str, *arguments: str, address: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
-    """Return the one JSON object that yt-dlp prints for an address. Raises `ToolFailed`.
+    """Return the one JSON object that yt-dlp prints for an address.
 
-    `tool` is the path of the program. `address` is http(s), so that it can't be read as an option.
+    `tool` is the path of the program. `address` is http(s), so that it can't be read as an option. Raises
+    `ToolFailed` if the program is missing, fails, takes longer than `seconds` or prints something else.
     """
     with tempfile.TemporaryDirectory(prefix="video-tool-") as folder:
         output, error_output, status = _run(
             [tool, *_OPTIONS, *arguments, "--", address], tool, folder, seconds
         )
     if status != 0:
-        raise ToolFailed(meaning_of(error_output), _last_line(error_output))
+        raise ToolFailed(classify_failure(error_output), _last_line(error_output))
     try:
         answer = json.loads(output)
     except (ValueError, RecursionError):
@@ -100,28 +102,24 @@ def ask(tool: str, *arguments: str, address: str, seconds: float = TIMEOUT_SECON
 
 
 def is_installed(tool: str) -> bool:
-    """Return whether the program that the operator names can be started."""
+    """Return whether the program that the operator names is an executable file."""
     return Path(tool).is_file() and os.access(tool, os.X_OK)
 
 
-def meaning_of(error_output: str) -> str:
-    """Return the kind of failure by the tool's errors.
-
-    That a site wasn't reached stands at times only in a warning before the errors.
-    """
+def classify_failure(error_output: str) -> str:
+    """Return the kind of failure by the tool's errors, or `failed` if they are unknown."""
     errors = "\n".join(line for line in error_output.splitlines() if not line.startswith("WARNING:"))
     kind = next((kind for kind, pattern in _MEANINGS if re.search(pattern, errors)), "failed")
-    return (
-        "unreachable"
-        if kind in {"outdated", "failed"} and re.search(_UNREACHABLE_PATTERN, error_output)
-        else kind
-    )
+    # At times only a warning before the errors says that the site wasn't reached.
+    if kind in {"outdated", "failed"} and re.search(_UNREACHABLE_PATTERN, error_output):
+        return "unreachable"
+    return kind
 
 
 def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[bytes, str, int]:
-    """Run the program; return its output, its error output and its status. Raises `ToolFailed`."""
-    # Its own environment, without our secrets and proxies. Programs that yt-dlp runs, such as a JavaScript runtime,
-    # are looked for beside it and in the system's folders.
+    """Return output, errors and exit status. Raises `ToolFailed` if it can't start, is slow or prints too much."""
+    # A separate environment, without our secrets and proxies. Programs that yt-dlp runs, such as a JavaScript runtime,
+    # are looked for next to it and in the system's folders.
     environment = {
         "PATH": f"{Path(tool).parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": folder,
@@ -149,7 +147,7 @@ def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[by
 
 
 def _read(child: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
-    """Return the program's output and error output, before the deadline. Raises `ToolFailed`."""
+    """Return output and end of the errors. Raises `ToolFailed` at the deadline or for too much output."""
     output, error_output = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         for stream, buffer in ((child.stdout, output), (child.stderr, error_output)):
@@ -172,7 +170,7 @@ def _read(child: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill the program with all that it started: a runtime that outlives it would keep the machine busy."""
+    """Kill the program and all that it started, because a runtime that outlives it keeps the machine busy."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -180,7 +178,7 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(error_output: str) -> str:
-    """Return the last error line of the tool, else its last line."""
+    """Return the last error line of the tool, else its last line, cut to 300 characters."""
     lines = [line.strip() for line in error_output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")] or lines
     return errors[-1][:300] if errors else ""

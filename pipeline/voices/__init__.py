@@ -1,1 +1,1 @@
-"""Plug-ins that speak a text and say when each word of it sounds."""
+"""Holds the plug-ins that speak a text and report the time of each word in it."""

@@ -1,4 +1,4 @@
-"""The interface of voices: a text spoken, with the time of each word as it is written."""
+"""Defines the interface of voices: speak a text, and report the time of each written word."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from pipeline.render.audio.word_timing import Speech
 
 MAX_TEXT_CHARACTERS: Final = 4_000
-"""The limit of one text: about four minutes of speech, and films have three at most."""
+"""The longest text, which is about four minutes of speech; films have three at most."""
+# The slowest, the default and the fastest rate, in words per minute.
 MIN_RATE: Final = 80
 DEFAULT_RATE: Final = 165
 MAX_RATE: Final = 300
-"""The slowest, the usual and the fastest rate, in words a minute."""
 
 
 class Voice(ABC):
-    """A voice. It has no effect but a child process of its own, which has ended before `speak` returns."""
+    """A voice. Its only effect is a child process, which has ended before `speak` returns."""
 
     kind: ClassVar[str]
     label: ClassVar[str]
     seconds: ClassVar[int]
-    """How long it may speak before it is stopped, in seconds by the clock."""
+    """The seconds by the clock after which speaking is stopped."""
     environment: ClassVar[Mapping[str, str]] = {}
     """The variables that the operator sets for it, with their defaults."""
 
     @abstractmethod
     def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
-        """Return what is missing for it to speak here; None where it can. Films are silent without a voice."""
+        """Return why the voice can't speak here, or `None` if it can. Films are silent without a voice."""
 
     @abstractmethod
     def speak(
@@ -43,8 +43,8 @@ class Voice(ABC):
         pitch: int = 50,
         environment: Mapping[str, str],
     ) -> Speech:
-        """Speak the text at `rate` words a minute; `pitch` is from 0 to 100, 50 being the voice's own.
+        """Speak the text at `rate` words per minute; `pitch` is from 0 to 100, and 50 is the voice's default.
 
-        Raises `Refused` with a sentence for a text or a language that it can't speak, and with the reason of
-        `unavailable`; `TryLater` where the machine was too busy.
+        Raises `Refused` if the voice is unavailable, fails, or can't speak this text or language, and `TryLater` if
+        it takes longer than `seconds`.
         """

@@ -12,7 +12,7 @@ from pipeline import plugins
 from pipeline.api.inputs.sources import SourceInput
 from pipeline.engines.base import Engine
 from pipeline.ingest import collect
-from pipeline.ingest.collect.source_validation import BESIDE_CONFIG
+from pipeline.ingest.collect.source_validation import FIELDS_OUTSIDE_CONFIG
 from pipeline.models import HostSlot, RawItem, Source, SourceEntry
 from pipeline.sources.base import Source as SourceKind
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem
@@ -781,4 +781,4 @@ def test_topics_beside_config_are_not_told_a_form_that_would_be_refused(alice):
 
 
 def test_the_fields_that_stand_beside_config_are_those_of_the_body():
-    assert set(SourceInput().fields) - {"type", "config"} == BESIDE_CONFIG
+    assert set(SourceInput().fields) - {"type", "config"} == FIELDS_OUTSIDE_CONFIG

@@ -369,14 +369,14 @@ def test_what_nothing_uses_is_forgotten(alice, own_media):
 
 def test_pushing_what_was_forgotten_meanwhile_leaves_nothing(alice, monkeypatch):
     shown = handed_over(alice.api)
-    with_types = uploads.with_types
+    add_mime_types = uploads.add_mime_types
 
     def forgotten_after(*given, **more):
-        found = with_types(*given, **more)
+        found = add_mime_types(*given, **more)
         uploads.delete_expired(datetime.now(UTC) + timedelta(days=8))
         return found
 
-    monkeypatch.setattr(uploads, "with_types", forgotten_after)
+    monkeypatch.setattr(uploads, "add_mime_types", forgotten_after)
     answer = alice.api.post("/raw", alice.content(media=[{"upload": shown["id"]}]))
     assert refusal(answer) == (400, "invalid_request", [("media", "unknown_upload")])
     assert RawItem.everywhere.count() == 0

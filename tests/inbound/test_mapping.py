@@ -21,7 +21,7 @@ from pipeline.sources.webhook.expressions import (
     ExpressionFailed,
     ExpressionUnreadable,
     TooCostly,
-    compiled,
+    compile_expression,
 )
 from pipeline.sources.webhook.presets import PRESETS
 
@@ -34,7 +34,7 @@ ROWS = {"a": [{"b": [1, 2, 3], "c": f"{number:010}"} for number in range(30_000)
 
 
 def of(expression, payload):
-    return compiled(expression).of(payload, Budget())
+    return compile_expression(expression).evaluate(payload, Budget())
 
 
 def made(payload, headers=None, **config):
@@ -149,11 +149,11 @@ def test_budget_is_for_the_whole_mapping():
 @given(text=st.text(alphabet="ab@&|!*?.,:[](){}'\"`<=>0 1-\\", max_size=60) | st.text(max_size=40))
 def test_any_text_is_an_expression_or_is_refused(text):
     try:
-        expression = compiled(text)
+        expression = compile_expression(text)
     except ExpressionUnreadable:
         return
     with contextlib.suppress(ExpressionFailed, TooCostly):
-        expression.of({"a": [{"b": "x"}, [1]], "b": "text"}, Budget())
+        expression.evaluate({"a": [{"b": "x"}, [1]], "b": "text"}, Budget())
 
 
 # --- The mapping -----------------------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def test_every_preset_has_a_recorded_delivery():
 def test_preset_is_a_mapping_that_a_person_could_write(preset):
     config = {"mapping": dict(preset.mapping), "defaults": dict(preset.defaults)}
     assert PLUGIN.clean_config(config) == config
-    compiled(preset.when)
+    compile_expression(preset.condition)
 
 
 # --- The guide -------------------------------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ def test_expressions_of_the_guide_can_be_read():
     ]
     assert len(expressions) >= 9
     for expression in expressions:
-        compiled(expression)
+        compile_expression(expression)
 
 
 def test_pushes_to_github_become_what_the_guide_says():

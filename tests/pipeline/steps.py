@@ -89,7 +89,7 @@ def content(**changes: Any) -> raw_content.RawContent:
 
 def push_raw(
     workspace: Workspace, *, test: bool = False, source: Any = None, **changes: Any
-) -> store_raw_item.Pushed:
+) -> store_raw_item.PushResult:
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     pushed_to = source or (defaults.test_push_source if test else defaults.push_source)
     options = {name: changes.pop(name) for name in ("when_short", "skip", "now") if name in changes}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline import plugins
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source
-from pipeline.sources.webhook.expressions import ExpressionUnreadable, compiled
+from pipeline.sources.webhook.expressions import ExpressionUnreadable, compile_expression
 
 SAMPLES = Path(__file__).parent / "samples"
 SOURCES = plugins.every("sources", Source)
@@ -38,7 +38,7 @@ FORMATS = jsonschema.FormatChecker(formats=())
 
 @FORMATS.checks("jmespath", raises=ExpressionUnreadable)
 def is_jmespath(value):
-    return not isinstance(value, str) or bool(compiled(value.strip()))
+    return not isinstance(value, str) or bool(compile_expression(value.strip()))
 
 
 def is_valid_by_schema(source, config):

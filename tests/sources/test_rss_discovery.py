@@ -11,7 +11,7 @@ from config.core.http_client import Client, ConnectFailed, Policy, Response
 from config.core.http_client.messages import Headers
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
-from pipeline.sources.feeds.discovery import MAX_PROBES, FeedCandidate, discover, of_special_host
+from pipeline.sources.feeds.discovery import MAX_PROBES, FeedCandidate, discover, feeds_of_known_host
 from pipeline.sources.rss import PLUGIN
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"
@@ -225,7 +225,7 @@ def test_discovery_tells_why_an_address_can_t_be_read():
     ],
 )
 def test_hosts_that_are_known_need_no_page(url, feeds):
-    assert [one.url for one in of_special_host(url)] == feeds
+    assert [one.url for one in feeds_of_known_host(url)] == feeds
 
 
 def test_a_profile_s_feed_is_asked_at_once_and_its_page_where_there_is_none():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from config.core.http_client import BadResponse
 from pipeline.sources.caption_text import read_json3, to_text
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok.video import from_tool, plain_address, video_id_of
+from pipeline.sources.tiktok.video import from_yt_dlp, plain_address, video_id_of
 from pipeline.sources.youtube.api import ApiFailed, DataApi, next_midnight, parse_moment, seconds_of
 from pipeline.sources.youtube.captions import CaptionReader, NoCaptions
 from pipeline.sources.youtube.poll_state import YouTubePollState
@@ -128,7 +128,7 @@ def test_any_oembed_is_a_video_or_a_reason(found):
 @given(found=JSON | mutated(tiktok_sample("account.json")))
 def test_any_entry_of_the_tool_is_a_video_or_none(found):
     for one in found.get("entries") or [] if isinstance(found, dict) and isinstance(found.get("entries"), list) else [found]:  # fmt: skip
-        video = from_tool(one, NOW)
+        video = from_yt_dlp(one, NOW)
         assert video is None or (video.entry.url.startswith("https://") and len(video.id) >= 6)
 
 

@@ -13,7 +13,7 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline.sources import yt_dlp
 from pipeline.sources.youtube import PLUGIN
-from pipeline.sources.yt_dlp import ToolFailed, ask, meaning_of
+from pipeline.sources.yt_dlp import ToolFailed, ask, classify_failure
 
 from .youtube_server import BLOCKED, CHANNEL, FakeVideo, YouTubeServer, sample
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_started_is_missing(tmp_path):
     ],
 )  # fmt: skip
 def test_its_words_have_a_meaning(words, kind):
-    assert meaning_of(words) == kind
+    assert classify_failure(words) == kind
 
 
 # --- Captions by the tool ---

@@ -54,10 +54,10 @@ class Command(BaseCommand):
         trashed = [path for path in files.trash_folder().rglob("*") if path.is_file()]
         if comparison.verdict == "ours":
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")
-        elif not comparison.said:
+        elif not comparison.message:
             self.stdout.write(f"{settings.MEDIA_ROOT} has no id yet; the next sweep or backup gives it one.")
         self.stdout.write(f"{counted(len(trashed), 'file rests', 'files rest')} in its trash.")
-        if comparison.said:
+        if comparison.message:
             raise CommandError(comparison.refusal)
         if stop_reason:
             message = f"{stop_reason} {media_sweep.APPROVE_ADVICE}"

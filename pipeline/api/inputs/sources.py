@@ -127,8 +127,8 @@ def config_advice(
     corrected = source_as_meant(data, known, stored)
     config = corrected.pop("config")
     # For a change only `config` is shown, because the other fields may be wrong too and have separate errors.
-    other_fields = collect.written(corrected)[1:-1] if "type" in known else ""
-    example = ", ".join([*filter(None, [other_fields]), f'"config": {collect.written(config)}'])
+    other_fields = collect.settings_as_text(corrected)[1:-1] if "type" in known else ""
+    example = ", ".join([*filter(None, [other_fields]), f'"config": {collect.settings_as_text(config)}'])
     return dict.fromkeys(misplaced, f"{instruction}: {{{example}}}.")
 
 
@@ -157,7 +157,7 @@ def source_as_meant(
     sent_config = data.get("config")
     config = {**misplaced, **(sent_config if isinstance(sent_config, dict) else {})}
     if misplaced and intended_type:
-        config = collect.as_meant(collect.kind_of(intended_type), {**stored, **config})
+        config = collect.guess_settings(collect.kind_of(intended_type), {**stored, **config})
     return {**other_fields, "config": config} if config else other_fields
 
 

@@ -136,7 +136,11 @@ def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
     if link is None or not is_postable(collapse(words)):
         return None
     body = f"{words}\n{link}" if link else words
-    if weighted_length(body) > MAX_LENGTH or not is_allowed(body, brief, persona) or missing_in(body, persona):
+    if (
+        weighted_length(body) > MAX_LENGTH
+        or not is_allowed(body, brief, persona)
+        or missing_in(body, persona)
+    ):
         return None
     return _Wording(words, body, fact)
 

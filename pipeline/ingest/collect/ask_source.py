@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 def fetch(source: Source, state: Mapping[str, Any], *, http: Client, now: datetime) -> Fetch:
-    """Return what the source's kind reads now. Writes nothing.
+    """Return the fetch of the source by its kind. Writes nothing.
 
-    `state` is what the kind remembered of the last poll. Raises a `PluginError`.
+    `state` is the kind's state of the last poll. Raises a `PluginError` if the source can't be fetched.
     """
     kind = kind_of(source.type)
     return kind.fetch(source.config, state, http=http, now=now, environment=environment_of_source(kind))
 
 
 def host_of(source: Source) -> str:
-    """Return the host that gets most of the requests; empty for a kind that makes none."""
+    """Return the host that gets most of the requests, or an empty string for a kind that makes none."""
     kind = kind_of(source.type)
     return kind.host(source.config, environment_of_source(kind))[:255]
 
@@ -43,8 +43,8 @@ def host_of(source: Source) -> str:
 class Move:
     """The changes that a redirect makes to a source.
 
-    `moved` records where the redirects lead and since when; `config` holds the new settings once they are
-    believed.
+    `moved` records where the redirects lead, since when and in how many polls; `config` holds the new settings
+    if the source's address is to change.
     """
 
     moved: Mapping[str, Any] | None
@@ -53,10 +53,11 @@ class Move:
 
 
 def follow(source: Source, target: str, *, now: datetime) -> Move:
-    """Decide whether the source's address follows a permanent redirect.
+    """Decide whether the source's address follows a permanent redirect. Writes nothing.
 
-    It does after enough polls saw the same `target`, unless another source of the workspace has that address.
-    `target` is where permanent redirects led at this poll, empty where there were none.
+    It follows if enough polls in enough time saw the same `target`, unless that downgrades https, the kind
+    rejects the address, or another source of the workspace has it. `target` is the address to which permanent
+    redirects led at this poll, or an empty string if there were none.
     """
     if not target or not _may_follow(source.config.get("url"), target):
         return Move(None)
@@ -85,7 +86,7 @@ def _may_follow(address: Any, target: str) -> bool:
 
 
 def _moved_config(source: Source, target: str) -> Mapping[str, Any] | None:
-    """Return the source's settings with that address; `None` where its kind rejects it."""
+    """Return the source's settings with that address, or `None` if its kind rejects it."""
     try:
         return kind_of(source.type).clean_config({**source.config, "url": target})
     except ConfigInvalid:

@@ -1,7 +1,6 @@
-"""Registers, changes, deletes and restores sources, and has one polled at once.
+"""Registers, changes, deletes and restores sources, and lets one be polled at once.
 
-Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone`
-(`poll_source.py`).
+Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone` (`poll_source.py`).
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from config.core.middleware import request_id
 from pipeline import personas
 from pipeline.ingest import own_feeds
 from pipeline.ingest.collect.source_validation import (
-    as_meant,
-    beside_config,
     check_interval,
     check_pool,
     check_references,
     clean_config,
+    find_misplaced_fields,
+    guess_settings,
     kind_of,
     name_for,
     refuse_past_plan,
     refuse_unavailable,
-    written,
+    settings_as_text,
 )
 from pipeline.models import Source
 from pipeline.states import POLLED_SOURCES
@@ -72,7 +71,7 @@ _ADDRESS_SETTINGS: Final = ("url", "sitemap")
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """The fields of a source as a person sets them; `None` where a field isn't set."""
+    """The fields of a source as a person sets them; a field without a value is `None`."""
 
     type: str
     name: str = ""
@@ -91,20 +90,17 @@ class SourceSettings:
 def register(
     workspace: Workspace, settings: SourceSettings, *, test: bool = False, now: datetime | None = None
 ) -> Source:
-    """Save and return a new source, polled at once where its kind is fetched.
+    """Save and return a new source, which is polled at once if its kind is fetched.
 
-    Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work
-    here.
+    Raises `Invalid` if a field is invalid, `SourcesExceeded` if the plan is used up, and `SourceUnavailable` or
+    `EngineUnavailable` if the source or an engine can't work here.
     """
     now = now or utc_now()
-    return add(checked(workspace, settings, test=test, now=now), workspace=workspace, now=now)
+    return add(validate_source(workspace, settings, test=test, now=now), workspace=workspace, now=now)
 
 
 def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Save the row that `checked` returned, polled at once where its kind is fetched.
-
-    Raises `SourcesExceeded`.
-    """
+    """Save a validated row, polled at once if its kind is fetched. Raises `SourcesExceeded` past the plan."""
     wake_at = now if kind_of(source.type).fetches else None
     with transaction.atomic():
         refuse_past_plan(workspace, test=source.test)
@@ -116,11 +112,11 @@ def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
     return source
 
 
-def checked(workspace: Workspace, settings: SourceSettings, *, test: bool, now: datetime) -> Source:
+def validate_source(workspace: Workspace, settings: SourceSettings, *, test: bool, now: datetime) -> Source:
     """Return the validated source as a row that isn't saved.
 
-    Raises `Invalid` with all faults at once, among them what can't work here, and with the form that would be
-    accepted; else `SourceUnavailable` or `EngineUnavailable`.
+    Raises `Invalid` with all faults at once if there are any, with the form that would be accepted. If the only fault
+    is that the source or an engine can't work here, raises `SourceUnavailable` or `EngineUnavailable` instead.
     """
     config, faults = _clean_settings(kind_of(settings.type), settings.config, {"type": settings.type})
     faults += _check_fields(
@@ -139,26 +135,29 @@ def checked(workspace: Workspace, settings: SourceSettings, *, test: bool, now: 
 
 def _clean_settings(
     kind: SourceKind,
-    given: Mapping[str, Any],
+    new: Mapping[str, Any],
     shown_fields: Mapping[str, str],
     stored: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[dict[str, Any] | None, list[Detail]]:
     """Return the settings as they would be stored, and their faults.
 
     The message of the first fault shows a form that would be accepted: it begins with the fields of
-    `shown_fields`, and takes settings that aren't `given` from `stored`. The settings are `None` where no such
-    form is known.
+    `shown_fields`, and takes settings that aren't in `new` from `stored`. If no such form is known, the
+    settings are `None`, and the message shows none.
     """
     try:
-        return clean_config(kind, given), []
+        return clean_config(kind, new), []
     except Invalid as error:
         first, *others = error.detail
-    for settings in ({**stored, **given}, given):
-        corrected = as_meant(kind, settings)
+    for settings in ({**stored, **new}, new):
+        corrected = guess_settings(kind, settings)
         with suppress(Invalid):
             config = clean_config(kind, corrected)
-            fields = {**shown_fields, **beside_config(kind, given)}
-            example = ", ".join([*filter(None, [written(fields)[1:-1]]), f'"config": {written(corrected)}'])
+            fields = {**shown_fields, **find_misplaced_fields(kind, new)}
+            # The fields without their braces, because the example is one object with `config`.
+            fields_text = settings_as_text(fields)[1:-1]
+            config_text = f'"config": {settings_as_text(corrected)}'
+            example = ", ".join(filter(None, [fields_text, config_text]))
             return config, [replace(first, message=f"{first.message} Send {{{example}}}."), *others]
     return None, [first, *others]
 
@@ -192,10 +191,9 @@ def _check_fields(
 
 
 def _raise_faults(faults: list[Detail], row: Source | None) -> None:
-    """Raise `Invalid` with all faults at once, those of availability among them.
+    """Raise `Invalid` if there are faults, with those of availability among them.
 
-    With no other fault, what `row` can't do here is raised as it is: `SourceUnavailable` or
-    `EngineUnavailable`.
+    If the only fault is that `row` can't work here, raises `SourceUnavailable` or `EngineUnavailable` instead.
     """
     if row is not None:
         try:
@@ -243,9 +241,9 @@ def change(
 ) -> Source:
     """Change settings and, with `status`, pause or resume. `changes` holds only the fields to change.
 
-    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it
-    was read. Raises as `register` for what the changed source can't do here; a paused source is checked when
-    it resumes.
+    What can't work here isn't checked for a paused source before it resumes. Raises `states.Overtaken` as a
+    `version_conflict` if the row doesn't have `expected_version` any more, `Conflict` if it was deleted, and
+    the errors of `register`.
     """
     with transaction.atomic():
         # Locked, so that two changes at once meet each other's version and settings.
@@ -254,12 +252,12 @@ def change(
         if row.deleted_at is not None:
             raise Conflict.because(code="deleted", message="This source was deleted.", field=None)
         if not changes:
-            # Nothing to change: nothing is written, and the version stays.
+            # Without changes nothing is written, and the version stays.
             return row
         kind = kind_of(row.type)
-        values = checked_changes(row, changes, workspace=workspace)
+        values = validate_changes(row, changes, workspace=workspace)
         if "config" in values and values["config"] != row.config:
-            # What the plug-in remembers stays: it forgets what is of another address, and nothing else may be lost.
+            # The plug-in's state stays: it drops what belongs to another address, and nothing else may be lost.
             values |= {"window": None, "moved": None, "interval_seconds": None}
         status = changes.get("status")
         if status is not None and status != row.status:
@@ -280,11 +278,8 @@ def change(
     return row
 
 
-def checked_changes(row: Source, changes: Mapping[str, Any], *, workspace: Workspace) -> dict[str, Any]:
-    """Return the values to write for these changes.
-
-    Raises as `checked`; the form in the message is filled up with the row's own settings.
-    """
+def validate_changes(row: Source, changes: Mapping[str, Any], *, workspace: Workspace) -> dict[str, Any]:
+    """Return the values to write. Raises the errors of `validate_source`, showing the row's settings too."""
     values = {name: value for name, value in changes.items() if name in CHANGEABLE}
     faults: list[Detail] = []
     config: dict[str, Any] | None = row.config
@@ -309,14 +304,14 @@ def checked_changes(row: Source, changes: Mapping[str, Any], *, workspace: Works
 
 def _with_values(row: Source, values: Mapping[str, Any]) -> Source:
     """Return a copy of the row with these values, in memory only."""
-    changed = copy.copy(row)
+    changed_row = copy.copy(row)
     for name, value in values.items():
-        setattr(changed, name, value)
-    return changed
+        setattr(changed_row, name, value)
+    return changed_row
 
 
 def _change_status(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:
-    """Move the source to a status and reset its failures. Raises `SourcesExceeded` past the plan."""
+    """Move the source to a status, without failures. Raises `SourcesExceeded` if it becomes active past the plan."""
     if status == "active" and row.status not in POLLED_SOURCES:
         refuse_past_plan(workspace, test=row.test)
     wake_at = now if status == "active" and fetches else None
@@ -333,10 +328,10 @@ def _change_status(row: Source, status: str, workspace: Workspace, *, fetches: b
 
 
 def poll_now(source: Source, *, now: datetime, expected_version: int | None = None) -> Source:
-    """Have a source polled at once.
+    """Let a source be polled at once; a brand lane makes its next item at once.
 
-    Raises `Conflict` for one that isn't fetched, or is paused or gone, and `states.Overtaken` if it isn't the
-    expected version.
+    Raises `Conflict` if the source isn't fetched, is paused or gone, or was deleted, and `states.Overtaken` if it
+    isn't the expected version.
     """
     kind = kind_of(source.type)
     if source.type == personas.KIND:
@@ -359,9 +354,9 @@ def poll_now(source: Source, *, now: datetime, expected_version: int | None = No
 
 
 def delete(source: Source, *, now: datetime, expected_version: int | None = None) -> None:
-    """Mark the source as deleted; items made from it stay.
+    """Mark the source as deleted; items made of it stay.
 
-    Raises `Conflict` for the push source, and `states.Overtaken` if it isn't the expected version.
+    Raises `Conflict` if it is the push source, and `states.Overtaken` if it isn't the expected version.
     """
     if source.is_push:
         message = "The workspace's own push source can't be deleted: POST /v1/raw needs it."
@@ -388,9 +383,10 @@ def _refuse_other_version(source: Source, expected: int | None) -> None:
 
 
 def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Undo a deletion, with the source as it was. Raises `SourcesExceeded` where the plan is used up.
+    """Undo a deletion, with the source as it was; a source that isn't deleted stays the same.
 
-    An inbound address is gone for good when its source is deleted; the restored source gets a new one.
+    An inbound address is gone for good when its source is deleted; the restored source gets a new one. Raises
+    `SourcesExceeded` if the source is polled and the plan is used up.
     """
     with transaction.atomic():
         row: Source = Source.everywhere.select_for_update().get(pk=source.pk)

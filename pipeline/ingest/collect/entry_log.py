@@ -1,4 +1,4 @@
-"""Logs a source's entries: one row each, written only where the decision on it changed."""
+"""Logs a source's entries in one row each, which is written only if the decision on the entry changed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WITHDRAWN_FIELDS: Final = tuple(
 )
 """A withdrawal seldom repeats the entry's content, so the log keeps the content that it has."""
 AT_ONCE: Final = 500
-"""Rows that one run of `forget` deletes."""
+"""The most rows that one run of `forget` deletes."""
 
 
 def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -45,7 +45,7 @@ def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
 
 
 def read_raw_items(source: Source, keys: Collection[str]) -> dict[str, UUID]:
-    """Return, for each key that the log has, the raw item that the entry is or was matched to."""
+    """Return the ids of logged raw items by key; there are none before the first poll has ended."""
     if source.last_polled_at is None:
         # The log is empty, or only has what a killed first poll stored under these same keys.
         return {}
@@ -53,20 +53,23 @@ def read_raw_items(source: Source, keys: Collection[str]) -> dict[str, UUID]:
     return dict(rows.values_list("key", "raw_item_id"))
 
 
-def is_news(judged: ClassifiedEntry, logged: Mapping[str, tuple[str, str]]) -> bool:
-    """Return whether the decision differs from the logged one. `logged` is the result of `read`."""
-    if judged.is_repeated:
+def is_news(classified: ClassifiedEntry, logged: Mapping[str, tuple[str, str]]) -> bool:
+    """Return whether the decision on an entry is to be logged. `logged` is the result of `read`.
+
+    It is if it is a revision or differs from the logged decision, but `unchanged` replaces only some.
+    """
+    if classified.is_repeated:
         return False
-    previous = logged.get(judged.key)
-    if previous is None or judged.decision == "revised":
+    previous = logged.get(classified.key)
+    if previous is None or classified.decision == "revised":
         return True
-    if judged.decision == "unchanged":
+    if classified.decision == "unchanged":
         return previous[0] in _ENDED_BY_UNCHANGED
-    return previous != (judged.decision, judged.code)
+    return previous != (classified.decision, classified.code)
 
 
 def write(source: Source, decided: Iterable[tuple[ClassifiedEntry, UUID | None]], *, now: datetime) -> None:
-    """Log each entry with its raw item, in one statement; withdrawn entries take one more."""
+    """Log each entry with its raw item in one statement, and withdrawn entries in a second one."""
     rows = [
         SourceEntry(
             workspace_id=source.workspace_id,
@@ -91,7 +94,7 @@ def write(source: Source, decided: Iterable[tuple[ClassifiedEntry, UUID | None]]
 
 
 def _upsert(rows: Sequence[SourceEntry], update_fields: Sequence[str]) -> None:
-    """Insert the rows, or update these fields of the ones that are there."""
+    """Insert the rows, or update these fields of rows with the same key."""
     if rows:
         SourceEntry.everywhere.bulk_create(
             rows, update_conflicts=True, unique_fields=["source", "key"], update_fields=update_fields
@@ -111,7 +114,7 @@ def note_withdrawn(entries: Iterable[SourceEntry], message: str, *, now: datetim
 
 
 def forget(now: datetime) -> int:
-    """Delete up to `AT_ONCE` old entries that nothing was made of, and return how many were deleted."""
+    """Delete up to `AT_ONCE` old entries without a raw item. Return the number of deleted rows."""
     old = SourceEntry.everywhere.filter(
         raw_item__isnull=True, decided_at__lt=now - limits.SOURCE_ENTRIES_KEPT
     )

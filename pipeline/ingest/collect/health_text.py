@@ -1,7 +1,6 @@
 """Describes a source's health for people.
 
-A person pauses and resumes a source by `collect/crud.py`. Polls make it `failing`, then `gone`:
-`poll_source.py`.
+A person pauses and resumes a source by `collect/crud.py`. Polls make it `failing`, then `gone`: `poll_source.py`.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def health_of(source: Source, workspace: Workspace) -> HealthBadge:
-    """Return the source's health badge, without times: pages show those beside it.
-
-    `workspace` is the source's.
-    """
+    """Return the source's health badge, without times, which pages show next to it."""
     message = str((source.last_error or {}).get("message", ""))
     if source.status == SourceStatus.PAUSED:
         return HealthBadge("", "circle-pause", _("Paused"), _("Paused until you resume it."))
@@ -48,7 +44,7 @@ def health_of(source: Source, workspace: Workspace) -> HealthBadge:
 
 
 def _why_not_at_work(workspace: Workspace) -> str:
-    """Return the sentence that says why the workspace's sources aren't polled."""
+    """Return the sentence with the reason why the workspace's sources aren't polled."""
     if workspace.is_in_sandbox:
         return _("Paused until this workspace is approved.")
     if workspace.deletes_at is not None:

@@ -1,8 +1,8 @@
 """Polls one claimed source: fetches, stores every entry, sets the next poll, notifies people of failures.
 
-A source with an interval that a person set keeps to it. Any other follows its own rhythm: half of the median
-gap between its newest entries, growing with each poll that brings nothing new. What the server asks for is a
-lower bound of both.
+A source with an interval that a person set keeps to it. Any other source has an interval of half of the median
+gap between its newest entries, which grows with each poll that brings nothing new. The wait that the server asks
+for is a lower bound of both.
 
 Polls that fail in a row make a source `failing`, and after two weeks `gone`, which isn't polled until a
 person switches it on. No poll pauses a source: only a person does, by `crud.change`.
@@ -49,14 +49,15 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 DELISTED_WAIT: Final = timedelta(minutes=10)
-"""How often the source of a de-listed workspace checks whether it may be polled again."""
+"""The time after which a source whose workspace isn't at work checks again whether it may be polled."""
 MESSAGE_CHARACTERS: Final = 1000
-"""The longest stored message about a failed poll."""
+"""The longest stored message about a failed poll, and the longest note."""
 NOTES_KEPT: Final = 20
+"""The most stored notes of a source."""
 
 
-def rhythm(published: Iterable[datetime | None]) -> timedelta | None:
-    """Return half of the median gap between the newest entries; `None` where fewer than two have dates."""
+def measure_rhythm(published: Iterable[datetime | None]) -> timedelta | None:
+    """Return half of the median gap between the newest entries, or `None` if fewer than two have dates."""
     moments = sorted({moment for moment in published if moment is not None}, reverse=True)
     moments = moments[: limits.POLL_RHYTHM_ENTRIES]
     gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(moments)]
@@ -71,10 +72,10 @@ def own_interval(
     least: timedelta,
     default: timedelta,
 ) -> timedelta:
-    """Return the wait that the source's rhythm leads to, between `least` and a day.
+    """Return the wait that the source's rhythm leads to, between `least` and `POLL_INTERVAL_MOST`.
 
-    `rhythm` is `None` where the poll read no entries with dates. `previous` is the wait before this poll,
-    `None` at the first one. `is_new` tells whether the poll brought anything new or changed.
+    `rhythm` is the result of `measure_rhythm`. `previous` is the wait before this poll, `None` at the first
+    one. `is_new` tells whether the poll brought anything new or changed.
     """
     least = max(least, limits.POLL_INTERVAL_LEAST)
     if not is_new and previous is not None:
@@ -87,9 +88,9 @@ def own_interval(
 def poll_wait(
     interval: timedelta, *, failures: int = 0, at_least: timedelta | None = None, jitter: float = 0.0
 ) -> timedelta:
-    """Return how long to wait until the next poll, never less than `at_least`.
+    """Return the wait until the next poll, never less than `at_least`.
 
-    The interval doubles for each failure in a row, up to a day; an interval longer than a day isn't
+    The interval doubles for each failure in a row, up to `POLL_BACKOFF_MOST`; a longer interval isn't
     shortened. `jitter`, from 0 to 1, makes it up to a tenth longer, so that sources registered together don't
     come back together for ever.
     """
@@ -101,18 +102,19 @@ def poll_wait(
 def poll(source: Source) -> None:
     """Poll one claimed source.
 
-    Where its host is busy the source sleeps for a moment, and that isn't counted as a failure.
+    If its host is busy, the source sleeps for a moment, which isn't counted as a failure. A source that was
+    paused, changed or deleted meanwhile stays as it is.
     """
     crash_point("collect.claimed")
     try:
         _poll(source, utc_now())
     except states.Overtaken:
-        # Somebody paused, changed or deleted it meanwhile: what they want is in the row already.
+        # A person paused, changed or deleted it meanwhile, and the row says so already.
         log.info("overtaken", source=source.pk.hex)
 
 
 def give_up(source: Source) -> None:
-    """Note that polling broke several times; the source is tried again tomorrow."""
+    """Record that polling broke several times; the source is tried again tomorrow."""
     error = TryLater(
         "Polling this source failed several times; it is tried again tomorrow.", code="poll_broke"
     )
@@ -120,7 +122,7 @@ def give_up(source: Source) -> None:
 
 
 def _poll(source: Source, now: datetime) -> None:
-    """Fetch the source and store its entries, or put it back to sleep where it may not be polled now."""
+    """Fetch the source and store its entries, or let it sleep. Raises `states.Overtaken` if the row was changed."""
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         source.sleep_until(None, attempts=0)
         return
@@ -157,19 +159,19 @@ def _poll(source: Source, now: datetime) -> None:
 
 
 def _workspace_of(source: Source) -> Workspace:
-    """Return the source's workspace with its plan, read afresh."""
+    """Return the source's workspace with its plan, read from the database."""
     row: Source = Source.everywhere.select_related("workspace__plan").get(pk=source.pk)
     return row.workspace
 
 
 def _shortest_interval(workspace: Workspace) -> timedelta:
-    """Return the shortest wait between two polls that the workspace's plan allows."""
+    """Return the shortest wait between two polls that the workspace's plan allows, a minute without limits."""
     minutes = credit_account.plan_limits(workspace).poll_interval_minutes_least
     return timedelta(minutes=1 if workspace.is_unlimited else minutes)
 
 
 def interval_of(source: Source, workspace: Workspace) -> timedelta:
-    """Return the wait between two polls: the one that a person set, else the source's own rhythm."""
+    """Return the wait between polls: a person's, else the rhythm's, else the kind's, and at least the plan's."""
     shortest = _shortest_interval(workspace)
     if source.poll_interval_minutes:
         return max(timedelta(minutes=source.poll_interval_minutes), shortest)
@@ -187,9 +189,9 @@ def _record_success(
     window: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
-    """Set the next poll after a successful one, keep what it saw, and end a row of failures."""
+    """Store the state and notes of a successful poll, set the next one, and end a row of failures."""
     rhythm_interval = own_interval(
-        rhythm=rhythm(entry.published_at for entry in fetched.entries),
+        rhythm=measure_rhythm(entry.published_at for entry in fetched.entries),
         previous=timedelta(seconds=source.interval_seconds) if source.interval_seconds else None,
         is_new=is_new,
         least=_shortest_interval(workspace),
@@ -257,12 +259,16 @@ def _jitter() -> float:
 def _record_failure(
     source: Source, workspace: Workspace, error: PluginError, now: datetime, *, wait: timedelta | None = None
 ) -> None:
-    """Record the failure and wait longer each time; notify people after the third in a row."""
+    """Record the failure and wait longer each time.
+
+    After `POLL_FAILURES_UNTIL_FAILING` failures in a row the source becomes `failing`, and after
+    `POLL_DEAD_AFTER` it becomes `gone`; people are notified of both. `wait` replaces the computed wait.
+    """
     failures = source.failures + 1
     requested_wait = error.after if isinstance(error, TryLater) else None
     interval = interval_of(source, workspace)
     if source.last_polled_at is None:
-        # Somebody has just added the source and is watching it.
+        # A person has just added the source and is watching it.
         interval = min(interval, limits.POLL_RETRY_OF_NEW)
     next_poll = now + (
         wait or poll_wait(interval, failures=failures, at_least=requested_wait, jitter=_jitter())
@@ -283,13 +289,13 @@ def _record_failure(
     with transaction.atomic():
         if source.status == SourceStatus.ACTIVE and failures >= limits.POLL_FAILURES_UNTIL_FAILING:
             states.move(source, "failing", under_lease=True, wake_at=next_poll, **values)
-            tell_failing(source, now)
+            record_failing(source, now)
         else:
             source.sleep_until(next_poll, **values)
 
 
 def _mark_gone(source: Source, error: Mapping[str, str], now: datetime, **changes: Any) -> None:
-    """Mark the source as gone: it isn't polled until a person switches it on."""
+    """Mark the source as gone, so that it isn't polled until a person switches it on, and notify people."""
     with transaction.atomic():
         states.move(
             source,
@@ -301,11 +307,11 @@ def _mark_gone(source: Source, error: Mapping[str, str], now: datetime, **change
             attempts=0,
             **changes,
         )
-        tell_failing(source, now)
+        record_failing(source, now)
 
 
-def tell_failing(source: Source, now: datetime) -> None:
-    """Record the event and notice that the source fails or is gone; in the transaction of the change."""
+def record_failing(source: Source, now: datetime) -> None:
+    """Record the event, and a live source's notice, that a source fails or is gone, in the caller's transaction."""
     events.record(
         "source.failing",
         workspace_id=source.workspace_id,

@@ -17,7 +17,7 @@ from pipeline import personas
 from pipeline.ingest import own_feeds, plan_and_estimate
 from pipeline.ingest.collect.ask_source import fetch
 from pipeline.ingest.collect.classify import classify_entries, notes_on
-from pipeline.ingest.collect.crud import checked
+from pipeline.ingest.collect.crud import validate_source
 from pipeline.ingest.collect.source_validation import kind_of
 from pipeline.limits import PREVIEW_SECONDS
 from pipeline.models import Source, WorkspaceDefaults
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Previewed:
+class PreviewedEntry:
     """An entry of a preview, with the key and decision that the source's log would have."""
 
     entry: Entry
@@ -48,31 +48,30 @@ class Previewed:
 
 @dataclass(frozen=True)
 class SourcePreview:
-    """The result of a first poll: `entries` newest first, `price_in_credits` of those made at once."""
+    """The result of a first poll: `entries` newest first, `price_in_credits` of the items made at once."""
 
     title: str
-    entries: tuple[Previewed, ...]
+    entries: tuple[PreviewedEntry, ...]
     notes: tuple[Note, ...] = ()
     moved_to: str = ""
     price_in_credits: int = 0
 
 
 def preview(workspace: Workspace, settings: SourceSettings, *, test: bool, now: datetime) -> SourcePreview:
-    """Return what the first poll of such a source would do, in at most 20 s. Creates and spends nothing.
+    """Return what the first poll of such a source would do, in `PREVIEW_SECONDS`. Creates and spends nothing.
 
-    A kind that isn't fetched has no entries; a note says how its items come about. Raises what `register`
-    raises, and `Invalid` where the source can't be read: with its reason in plain words at the setting
-    concerned.
+    A kind that isn't fetched has no entries; a note says how its items come about. Raises the errors of
+    `validate_source`, and `Invalid` at the setting concerned if the source can't be read.
     """
     kind = kind_of(settings.type)
-    source = checked(workspace, settings, test=test, now=now)
+    source = validate_source(workspace, settings, test=test, now=now)
     source.pk = uuid7()
     if not kind.fetches:
         return _preview_unfetched(source, now)
     fetched = _without_own_posts(workspace, _fetch_before_deadline(source, now))
     classified = classify_entries(source, fetched.entries, now=now)
     previewed = tuple(
-        Previewed(entry.entry, entry.key, entry.decision, entry.decided_by, entry.code, entry.message)
+        PreviewedEntry(entry.entry, entry.key, entry.decision, entry.decided_by, entry.code, entry.message)
         for entry in classified
     )
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
@@ -89,7 +88,7 @@ def preview(workspace: Workspace, settings: SourceSettings, *, test: bool, now: 
 
 
 def _preview_unfetched(source: Source, now: datetime) -> SourcePreview:
-    """Return the preview of a source that isn't fetched: how its items come about instead."""
+    """Return the preview of a source that isn't fetched, with a note that says how its items come about."""
     if source.type != personas.KIND:
         message = _(
             "Nothing is fetched: what is sent to the source's own address, or pushed to it, is taken in."
@@ -123,7 +122,7 @@ class _DeadlineClient(Client):
 
 @dataclass
 class _FetchResult:
-    """The result that the fetching thread leaves: a fetch or an error."""
+    """The result of the fetching thread: a fetch or an error, once `is_done` is set."""
 
     fetched: Fetch | None = None
     error: BaseException | None = None
@@ -131,7 +130,7 @@ class _FetchResult:
 
 
 def _fetch_before_deadline(source: Source, now: datetime) -> Fetch:
-    """Fetch the source. Raises `Invalid` where it can't be read within `PREVIEW_SECONDS`."""
+    """Fetch the source. Raises `Invalid` if it is gone or can't be read within `PREVIEW_SECONDS`."""
     result = _FetchResult()
 
     def ask() -> None:
@@ -139,7 +138,7 @@ def _fetch_before_deadline(source: Source, now: datetime) -> Fetch:
             result.fetched = fetch(
                 source, {}, http=_DeadlineClient(shared.client(), PREVIEW_SECONDS), now=now
             )
-        # Whatever it is, it is raised again in the thread that waits for the answer.
+        # Any error is raised again in the thread that waits for the answer.
         except BaseException as error:  # noqa: BLE001
             result.error = error
         result.is_done.set()
@@ -160,9 +159,10 @@ def _fetch_before_deadline(source: Source, now: datetime) -> Fetch:
 
 
 def _without_own_posts(workspace: Workspace, fetched: Fetch) -> Fetch:
-    """Leave out the workspace's own posts as a poll does.
+    """Return the fetch with the workspace's own posts left out, as a poll does.
 
-    This asks the database, so it runs in the request's thread, not in the fetching one.
+    This queries the database, so it runs in the request's thread, not in the fetching one. Raises `Invalid` if
+    there are no other entries.
     """
     try:
         return own_feeds.leave_out_own(workspace.pk, fetched)

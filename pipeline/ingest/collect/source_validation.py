@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN_CHARACTERS: Final = 300
+"""The longest value that a message shows."""
 
 
 class SourcesExceeded(AppError):
-    """The plan's number of active sources is used up."""
+    """Raised if the plan's number of active sources is used up."""
 
     code = "quota_exceeded"
 
 
 def kind_of(source_type: str) -> SourceKind:
-    """Return the plug-in of that type. Raises `UnknownKind` where there is none."""
+    """Return the plug-in of that type. Raises `UnknownKind` if there is none."""
     return plugins.get("sources", source_type, SourceKind)
 
 
 def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings as they are stored. Raises `Invalid` naming every setting that can't be used."""
+    """Return the settings as they are stored. Raises `Invalid` with each setting that can't be used."""
     try:
         return kind.clean_config(config)
     except ConfigInvalid as error:
-        raise Invalid(
-            *(Detail(problem.field, problem.code, problem.message) for problem in error.problems)
-        ) from error
+        details = [Detail(problem.field, problem.code, problem.message) for problem in error.problems]
+        raise Invalid(*details) from error
 
 
-BESIDE_CONFIG: Final = frozenset(
+FIELDS_OUTSIDE_CONFIG: Final = frozenset(
     [
         "name",
         "engines",
@@ -66,30 +66,29 @@ BESIDE_CONFIG: Final = frozenset(
 """Fields of the source itself that people put into its `config` by mistake."""
 
 
-def beside_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are really fields of the source, under those fields' names."""
+def find_misplaced_fields(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are really fields of the source, by the names of these fields."""
     known = kind.config_schema["properties"]
     strays = {name: value for name, value in config.items() if find_nearest(name, known) is None}
-    return {own: value for name, value in strays.items() if (own := find_nearest(name, BESIDE_CONFIG))}
+    return {
+        field: value for name, value in strays.items() if (field := find_nearest(name, FIELDS_OUTSIDE_CONFIG))
+    }
 
 
-def as_meant(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that these were probably meant to be, without unknown ones.
-
-    They aren't always settings that would be accepted.
-    """
+def guess_settings(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known settings that these were probably meant to be, which needn't be acceptable ones."""
     known = kind.config_schema["properties"]
-    return {name: value for name, value in kind.meant(config).items() if name in known}
+    return {name: value for name, value in kind.guess_settings(config).items() if name in known}
 
 
-def written(settings: Mapping[str, Any]) -> str:
-    """Return settings as JSON for a sentence. Long values, and those that may hold a secret, become "…"."""
+def settings_as_text(settings: Mapping[str, Any]) -> str:
+    """Return settings as JSON for a sentence, with "…" for values that are long or may hold a secret."""
     short_settings = {name: value if _is_short(value) else "…" for name, value in settings.items()}
     return json.dumps(short_settings, ensure_ascii=False).replace('"…"', "…")
 
 
 def _is_short(value: object) -> bool:
-    """Return whether a value is short and plain enough to be shown."""
+    """Return whether a value is short and plain enough for a message."""
     members = value if isinstance(value, list) else [value]
     is_plain = all(isinstance(member, str | int | float) for member in members) or (
         isinstance(value, dict) and set(value) == {"every_hours"}
@@ -98,10 +97,7 @@ def _is_short(value: object) -> bool:
 
 
 def refuse_unavailable(source: Source) -> None:
-    """Raise `SourceUnavailable` or `EngineUnavailable` where this source can't work here.
-
-    The row needs not be saved.
-    """
+    """Raise `SourceUnavailable` or `EngineUnavailable` if the source, saved or not, or an engine can't work here."""
     availability.refuse_engines(source.engines)
     reason = availability.of_source(kind_of(source.type), source.config)
     availability.refuse_source(reason or personas.why_unavailable(source))
@@ -126,7 +122,7 @@ def check_references(
 
 
 def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -> None:
-    """Raise `Invalid` naming each topic of a brand lane's `config.pool` that the workspace doesn't have."""
+    """Raise `Invalid` with each topic of a brand lane's `config.pool` that the workspace's pool doesn't have."""
     topic_ids = list(config.get("pool") or ())
     rows = Topic.objects.of(workspace).filter(
         pk__in=[key for name in topic_ids if (key := decode("top", name))],
@@ -146,7 +142,7 @@ def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -
 
 
 def check_interval(workspace: Workspace, minutes: int | None) -> None:
-    """Raise `Invalid` for a wait between polls below the plan's; `None` is the source's own rhythm."""
+    """Raise `Invalid` for a wait between polls below the plan's; `None` stands for the source's rhythm."""
     min_minutes = credit_account.plan_limits(workspace).poll_interval_minutes_least
     if minutes is not None and minutes < min_minutes and not workspace.is_unlimited:
         message = f"The workspace's plan polls at most every {min_minutes} minutes."
@@ -154,14 +150,15 @@ def check_interval(workspace: Workspace, minutes: int | None) -> None:
 
 
 def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
-    """Raise `SourcesExceeded` where one more active source is too many.
+    """Raise `SourcesExceeded` if one more active source is too many.
 
     Call it in a transaction: it locks the workspace, so others wait.
     """
     limit = credit_account.plan_limits(workspace).active_sources_most
     if workspace.is_unlimited:
         return
-    # Two that are registered at once must not both be the last one; the weaker lock lets rows refer to the workspace.
+    # Two sources that are registered at once must not both be the last one; the weaker lock lets rows refer to the
+    # workspace.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
     used = Source.objects.of(workspace).polled().filter(test=test).count()
     if used >= limit:
@@ -176,8 +173,8 @@ def past_plan_message(workspace: Workspace) -> str:
     return f"The plan has {counted(most, 'active source')}; pause or delete one, or ask for more."
 
 
-def sources_left(workspace: Workspace, *, test: bool) -> int | None:
-    """How many more active sources the plan allows at this moment; None where it has no limit."""
+def count_sources_left(workspace: Workspace, *, test: bool) -> int | None:
+    """Return the number of active sources that the plan still allows, or `None` if it has no limit."""
     if workspace.is_unlimited:
         return None
     used = Source.objects.of(workspace).polled().filter(test=test).count()

@@ -1,8 +1,8 @@
-"""Stores what a poll brought: every entry once, each in one transaction with its row in the log.
+"""Stores the entries of a poll: each entry once, in one transaction with its row in the log.
 
-`compare` and `confirm` are pure functions. A list says no more than its newest entries, so one that is
-missing at its end has only been crowded out. One that stood above an entry that is still there, and isn't
-newer than it by chance of the order, was removed.
+`compare` and `confirm` are pure functions. A list shows only its newest entries, so an entry that is missing at
+its end has only been crowded out. An entry was removed if it stood above another that is still listed and isn't
+newer by its date.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Fetch, Note
 
 PORTION: Final = 25
-"""Entries stored together: fewer statements each, and on SQLite no long hold of the only write lock."""
+"""The number of entries stored together, for fewer statements, and short holds of SQLite's only write lock."""
 
 
 def take_in(
     source: Source, workspace: Workspace, fetch: Fetch, now: datetime
 ) -> tuple[bool, Mapping[str, Any] | None, tuple[Note, ...]]:
-    """Store a fetch. Return whether anything changed, the window to compare the next list with, and notes.
+    """Store a fetch.
 
-    Entries are stored oldest first, so that the newest is the newest in every list. A poll that is killed
-    finds at its second try what it stored at the first.
+    Return whether it brought anything new or changed, the window to compare the next list with (or `None`), and
+    notes. Entries are stored oldest first, so that the newest is the newest in every list. A poll that is killed
+    finds at its second try the entries that it stored at the first.
     """
     if fetch.not_modified:
         return False, _confirm_missing(source, now), ()
@@ -50,9 +51,11 @@ def take_in(
     keys = {entry.key for entry in classified} | {entry.other_key for entry in classified if entry.other_key}
     logged = entry_log.read(source, keys)
     to_log = [entry for entry in reversed(classified) if entry_log.is_news(entry, logged)]
-    fresh = [entry for entry in reversed(classified) if entry.content is not None and entry.there is None]
-    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace) if fresh else None
-    for portion in _in_portions(fresh):
+    new_entries = [
+        entry for entry in reversed(classified) if entry.content is not None and entry.there is None
+    ]
+    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace) if new_entries else None
+    for portion in _in_portions(new_entries):
         _store_portion(source, workspace, portion, defaults, now)
     for entry in reversed(classified):
         if entry.there is not None and not entry.is_repeated:
@@ -82,14 +85,13 @@ def _store_portion(
     defaults: WorkspaceDefaults | None,
     now: datetime,
 ) -> None:
-    """Store new entries together, or each by itself where that fails.
-
-    `defaults` is `None` where there are no new entries.
-    """
+    """Store new entries together, or each on its own if that fails; `defaults` is `None` if there are none."""
     if defaults is None:
         return
     contents = [
-        raw_content.Wanted(entry.content, entry.skip) for entry in portion if entry.content is not None
+        raw_content.ContentToStore(entry.content, entry.skip)
+        for entry in portion
+        if entry.content is not None
     ]
     prepared = store_raw_item.prepare(workspace, source, contents, defaults=defaults, now=now)
     try:
@@ -99,12 +101,12 @@ def _store_portion(
                 source,
                 prepared,
                 defaults=defaults,
-                beside=lambda ids: entry_log.write(source, zip(portion, ids, strict=True), now=now),
+                on_stored=lambda ids: entry_log.write(source, zip(portion, ids, strict=True), now=now),
                 now=now,
             )
             crash_point("collect.stored")
     except (IntegrityError, credit_account.QuotaExceeded):
-        # Another source stored one of them first, or the credits suffice for some only: store each by itself.
+        # Another source stored one of them first, or the credits suffice for some only: store each on its own.
         for entry in portion:
             _store_alone(source, workspace, entry, defaults, now)
     crash_point("collect.committed")
@@ -117,15 +119,12 @@ def _store_alone(
     defaults: WorkspaceDefaults,
     now: datetime,
 ) -> None:
-    """Store one new entry.
-
-    With too few credits it waits; one that another source stored meanwhile is logged as met.
-    """
+    """Store one new entry. It waits for credits, and is logged as met if another source stored it meanwhile."""
     if classified.content is None:
         return
 
     def log_entry(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
-        # Where another source was faster, the next poll classifies the entry again.
+        # If another source was faster, the next poll classifies the entry again.
         result = classified if outcome == "new" else _as_met_meanwhile(classified)
         entry_log.write(source, [(result, raw_item_id)], now=now)
 
@@ -136,7 +135,7 @@ def _store_alone(
         defaults=defaults,
         when_short="wait",
         skip=classified.skip,
-        beside=log_entry,
+        on_stored=log_entry,
         now=now,
     )
 
@@ -148,7 +147,7 @@ def _as_met_meanwhile(classified: ClassifiedEntry) -> ClassifiedEntry:
 
 
 def _update_known(source: Source, workspace: Workspace, entry: ClassifiedEntry, now: datetime) -> None:
-    """Apply what a known entry changes: a new version, a withdrawal, or its return."""
+    """Store a known entry's new version, withdrawal or return, unless its item was erased or is another source's."""
     item = entry.there
     if item is None or item.source_id != source.pk or item.is_deleted:
         return
@@ -162,18 +161,24 @@ def _update_known(source: Source, workspace: Workspace, entry: ClassifiedEntry, 
         defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
 
         def log_entry(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
-            # Nothing where it was erased, or came in with the same words, a moment ago.
+            # Nothing is logged if it was erased, or came in with the same words, a moment ago.
             if outcome == "revised":
                 entry_log.write(source, [(entry, raw_item_id)], now=now)
 
         store_raw_item.push(
-            workspace, source, entry.content, defaults=defaults, when_short="wait", beside=log_entry, now=now
+            workspace,
+            source,
+            entry.content,
+            defaults=defaults,
+            when_short="wait",
+            on_stored=log_entry,
+            now=now,
         )
         crash_point("collect.committed")
 
 
 def _withdraw_removed(source: Source, classified: Sequence[ClassifiedEntry], now: datetime) -> dict[str, Any]:
-    """Withdraw the entries that were removed from the list; return what to compare the next list with."""
+    """Withdraw the entries that were removed from the list, and return the window for the next list."""
     # Entries that the document marks as deleted aren't in its list, and would stand below all the others.
     listed = [
         (entry.key, entry.entry.published_at)
@@ -186,7 +191,7 @@ def _withdraw_removed(source: Source, classified: Sequence[ClassifiedEntry], now
 
 
 def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
-    """Confirm removals where the same document came again: an entry now missed two polls in a row."""
+    """Withdraw entries that were missing before, as the document came again. Return the next window."""
     result = confirm(source.window)
     if result is None:
         return source.window
@@ -195,7 +200,10 @@ def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
 
 
 def _withdraw_entries(source: Source, removed_names: frozenset[str], now: datetime) -> None:
-    """Withdraw entries with these names (of `name_of`); raw items of another source stay."""
+    """Log these entries (by `name_of`) as withdrawn, and withdraw their raw items unless another source has them.
+
+    They are looked for among the newest 2,000 entries with a raw item.
+    """
     if not removed_names:
         return
     rows = SourceEntry.everywhere.filter(source=source, raw_item__isnull=False).exclude(
@@ -225,25 +233,22 @@ def _withdraw_item(raw_item_id: UUID | None, now: datetime) -> None:
 
 @dataclass(frozen=True)
 class PollResult:
-    """The result of comparing two lists.
-
-    `state` is stored with the source; `gone` are the names of entries that were removed.
-    """
+    """The result of comparing two lists: the `state` to store, and the names (of `name_of`) that are `gone`."""
 
     state: dict[str, Any]
     gone: frozenset[str] = frozenset()
 
 
 def name_of(key: str) -> str:
-    """Return the short name that the stored state has for a key; short, because there are hundreds."""
+    """Return a hash of a key as its name in the stored state, short because there are hundreds of them."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> PollResult:
-    """Return what was removed since the previous list, and the state to compare the next one with.
+    """Return the entries that were removed since the previous list, and the state for the next comparison.
 
-    `previous` is the state that an earlier call returned, `None` at the first; `listed` holds each entry's
-    key and date, in the order of the document, newest first.
+    An entry counts as removed if two lists in a row miss it. `previous` is the state that an earlier call returned,
+    `None` at the first; `listed` holds each entry's key and date, in the order of the document, newest first.
     """
     current: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
     if previous is None:
@@ -264,13 +269,13 @@ def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, date
         else:
             missing.append(name)
             # It keeps its position, so that the next poll can compare it again.
-            index = next(number for number, (other, _) in enumerate(entries) if other == witness)
+            index = next(number for number, (listed_name, _) in enumerate(entries) if listed_name == witness)
             entries.insert(index, [name, at])
     return PollResult({"listed": entries, "missing": missing}, frozenset(gone))
 
 
 def confirm(previous: Mapping[str, Any] | None) -> PollResult | None:
-    """Return the result for a document that came again unchanged; `None` where nothing was missing."""
+    """Return the result for a document that came again unchanged, or `None` if nothing was missing."""
     if not previous or not previous["missing"]:
         return None
     gone = frozenset(previous["missing"])
@@ -281,7 +286,7 @@ def confirm(previous: Mapping[str, Any] | None) -> PollResult | None:
 def _find_older_still_listed(
     after: Sequence[Sequence[Any]], dates: Mapping[str, int | None], at: int | None
 ) -> str | None:
-    """Return an entry that stood further down, is still listed, and isn't newer by its date."""
+    """Return the name of the next entry that is still listed and isn't newer by date, or `None`."""
     for name, _date in after:
         if name not in dates:
             continue

@@ -1,1 +1,1 @@
-"""Takes in what is sent to a webhook source: verifies the sender, stores the delivery, makes a raw item."""
+"""Takes in deliveries to webhook sources: verifies the sender, stores the delivery, makes a raw item."""

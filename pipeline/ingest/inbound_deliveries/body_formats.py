@@ -1,4 +1,4 @@
-"""Reads a request body as one JSON object, whatever form a bridge sends it in."""
+"""Reads a request body as one JSON object, from JSON or from either kind of form."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def read(body: bytes, content_type: str) -> dict[str, Any]:
     """Return JSON of any content type, or a form's fields by name, repeated ones as a list.
 
     A form whose only field is `payload` with a JSON object in it, as GitHub, Slack and IFTTT send it, is that
-    object. Files of a form are skipped. Raises `MalformedJson` and `Invalid`, with the rules of every other
-    body.
+    object. Files of a form are skipped. Raises `MalformedJson` if the JSON can't be parsed, `UnreadableForm` if
+    the form can't, and `Invalid` if the JSON is no object or breaks the rules of every other body.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == _FORM_TYPE:
@@ -45,7 +45,7 @@ def read(body: bytes, content_type: str) -> dict[str, Any]:
 
 
 def _parse_urlencoded(body: bytes) -> Iterable[tuple[str, str]]:
-    """Return the name and value pairs of an urlencoded form. Raises `UnreadableForm`."""
+    """Return the pairs of an urlencoded form. Raises `UnreadableForm` if it isn't UTF-8 or has too many fields."""
     try:
         return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict")
     except UnicodeDecodeError as error:
@@ -56,7 +56,7 @@ def _parse_urlencoded(body: bytes) -> Iterable[tuple[str, str]]:
 
 
 def _parse_multipart(body: bytes, content_type: str) -> Iterable[tuple[str, str]]:
-    """Return the name and value pairs of a multipart form, without files. Raises `UnreadableForm`."""
+    """Return the pairs of a multipart form, without files. Raises `UnreadableForm` if it can't be parsed."""
     # The parser would accept a form that breaks off as complete.
     if not body.rstrip().endswith(b"--"):
         raise _unreadable_form("The form breaks off.")
@@ -83,7 +83,7 @@ def _to_object(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         try:
             payload: dict[str, Any] = parse_json(inner.encode())
         except MalformedJson:
-            # Then it is a text that only begins like a JSON object.
+            # The field is a text that only begins like a JSON object.
             pass
         else:
             return payload

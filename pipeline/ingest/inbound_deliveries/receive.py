@@ -1,4 +1,4 @@
-"""Receives a delivery: verifies the sender, stores the body for a while, makes a raw item, then answers."""
+"""Receives a delivery: verifies the sender, stores the body for a while, and makes a raw item."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Outcome = Literal["new", "duplicate", "revised", "ignored", "failed", "challenge"]
 SERVICES_THAT_RETRY: Final = frozenset({"standard_webhooks", "github", "slack", "stripe", "ghost"})
-"""Services that answer a 4xx with another try, or by giving up for good; no person sees it there."""
+"""The services that answer a 4xx with another try, or by giving up for good, and show it to no person."""
 _STORED_HEADERS: Final = re.compile(
     r"content-type|user-agent|webhook-(?:id|timestamp)|idempotency-key"
     r"|x-(?:[a-z0-9-]{1,40}-)?(?:event|topic|delivery|retry-num|retry-reason|request-id)"
@@ -48,17 +48,17 @@ _STORED_HEADERS: Final = re.compile(
 _MAX_HEADER_CHARACTERS: Final = 200
 _MAX_SHOWN_CHARACTERS: Final = 500
 ROWS_PER_DELETION: Final = 500
-"""Rows deleted in one statement: locks stay short, however many rows are too old."""
+"""The most rows deleted in one statement, so that locks stay short however many rows are too old."""
 
 
 class NotVerified(AppError):
-    """Raised where the sender didn't prove itself."""
+    """Raised if the sender didn't prove itself."""
 
     code = "unauthenticated"
 
 
 class NotVerifiable(AppError):
-    """Raised where the source has no secret to verify senders by, or takes nothing now."""
+    """Raised if the source has no secret to verify senders by, or is paused."""
 
     code = "unavailable"
 
@@ -72,15 +72,16 @@ class IncomingDelivery:
 
     @property
     def content_type(self) -> str:
-        """The request's content type; empty where it has none."""
+        """The request's content type, or an empty string if it has none."""
         return self.headers.get("content-type", "")
 
 
 @dataclass(frozen=True)
-class Received:
+class DeliveryResult:
     """The result of a delivery.
 
-    `problem` says why nothing was made of it; `challenge` is to be sent back.
+    `problem` is the reason why it failed; `challenge` is to be sent back to the sender; `kind` is the source's
+    kind of verification.
     """
 
     outcome: Outcome
@@ -92,24 +93,26 @@ class Received:
 
     @property
     def shows_refusals(self) -> bool:
-        """Whether the sender shows a refusal to somebody who can act on it."""
+        """Whether the sender shows a refusal to a person who can act on it."""
         return self.kind not in SERVICES_THAT_RETRY
 
 
 @dataclass(frozen=True)
 class _ParsedBody:
-    """A parsed body: a reading, or the problem why there is none."""
+    """A parsed body: its reading, or the problem why there is none."""
 
     reading: entries.MappedPayload | None
     problem: AppError | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
 
 
-def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Received:
-    """Take in a delivery. Raises `NotVerifiable`, or `NotVerified` after logging it without the body.
+def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> DeliveryResult:
+    """Take in a delivery.
 
-    The delivery and what is made of it are one transaction: a sender that got no answer finds nothing done,
-    or finds its delivery again by its own id, or by the identity of the raw item.
+    The delivery and its raw item are written in one transaction. So a sender that got no answer and tries
+    again finds nothing done, or its delivery is recognized by the sender's id or the identity of the raw item.
+    Raises `NotVerifiable` if the source is paused or has no secret, and `NotVerified` if the sender didn't prove
+    itself, after logging the delivery without its body.
     """
     if source.status == SourceStatus.PAUSED:
         message = "This source is paused; resume it and send again."
@@ -118,7 +121,9 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
     sender_key = _verify_sender(source, kind, incoming, now)
     parsed = read_body(source, incoming)
     if kind == "slack" and parsed.payload.get("type") == "url_verification":
-        return Received("challenge", challenge=str(parsed.payload.get("challenge", ""))[:1000], kind=kind)
+        return DeliveryResult(
+            "challenge", challenge=str(parsed.payload.get("challenge", ""))[:1000], kind=kind
+        )
     row = _new_row(source, kind, incoming, now)
     row.sender_key = sender_key or _event_id_in(kind, parsed.payload) or None
     with transaction.atomic():
@@ -129,7 +134,7 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
             if row.status != InboundDeliveryStatus.FAILED:
                 InboundDelivery.everywhere.filter(pk=row.pk).update(repeats=F("repeats") + 1)
                 outcome: Outcome = "ignored" if row.status == InboundDeliveryStatus.IGNORED else "duplicate"
-                return Received(outcome, row, row.raw_item_id, kind=kind)
+                return DeliveryResult(outcome, row, row.raw_item_id, kind=kind)
         received = process_delivery(source, row, parsed, kind=kind, now=now)
     crash_point("inbound.taken")
     forget_bodies(source)
@@ -137,7 +142,7 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
 
 
 def read_body(source: Source, incoming: IncomingDelivery) -> _ParsedBody:
-    """Parse the body with the source's current settings."""
+    """Parse the body with the source's current settings, or return the problem with it."""
     try:
         payload = body_formats.read(incoming.body, incoming.content_type)
     except AppError as problem:
@@ -147,32 +152,23 @@ def read_body(source: Source, incoming: IncomingDelivery) -> _ParsedBody:
 
 def process_delivery(
     source: Source, row: InboundDelivery, parsed: _ParsedBody, *, kind: str, now: datetime
-) -> Received:
-    """Make of a stored delivery what its reading says, and save the result.
-
-    It runs in the caller's transaction.
-    """
+) -> DeliveryResult:
+    """Make a raw item of a delivery, unless its reading is ignored or fails, in the caller's transaction."""
     reading = parsed.reading
     if reading is None:
-        problem = parsed.problem or AppError()
-        return _finish(row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem)
+        return _fail(row, kind, parsed.problem or AppError())
     values: dict[str, Any] = {
         "preset": reading.by,
         "notes": [_as_json(note) for note in reading.notes],
         "made": shorten_entry(reading.entry) if reading.entry else None,
     }
     if reading.ignored is not None:
-        return _finish(
-            row, "ignored", Received("ignored", row, kind=kind), reason=_as_json(reading.ignored), **values
-        )
+        received = DeliveryResult("ignored", row, kind=kind)
+        return _finish(row, "ignored", received, reason=_as_json(reading.ignored), **values)
     if reading.entry is None:
-        failed = reading.failed
-        problem = Invalid.one(
-            None, failed.code if failed else "nothing_found", failed.message if failed else ""
-        )
-        return _finish(
-            row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem, **values
-        )
+        note = reading.failed
+        code, message = (note.code, note.message) if note else ("nothing_found", "")
+        return _fail(row, kind, Invalid.one(None, code, message), **values)
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
     try:
@@ -180,10 +176,8 @@ def process_delivery(
             workspace, source, content_of(reading.entry), defaults=defaults, when_short="wait", now=now
         )
     except AppError as problem:
-        # Such as an engine output that is gone: the delivery can be replayed once the source is changed.
-        return _finish(
-            row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem, **values
-        )
+        # Such a problem is an engine that is gone: the delivery can be replayed once the source is changed.
+        return _fail(row, kind, problem, **values)
     raw_item_id = pushed.raw_item.pk
     if pushed.raw_item.deleted_at is not None:
         # A person had this content erased; sending it again doesn't bring it back.
@@ -191,7 +185,7 @@ def process_delivery(
     status = "duplicate" if pushed.outcome == "duplicate" else "taken"
     if status == "taken":
         Source.everywhere.filter(pk=source.pk).update(last_new_at=now)
-    received = Received(pushed.outcome, row, raw_item_id, kind=kind)
+    received = DeliveryResult(pushed.outcome, row, raw_item_id, kind=kind)
     return _finish(row, status, received, raw_item_id=raw_item_id, **values)
 
 
@@ -212,7 +206,7 @@ def content_of(entry: Entry) -> raw_content.RawContent:
 
 
 def shorten_entry(entry: Entry) -> dict[str, Any]:
-    """Return the entry's fields as JSON, the body shortened."""
+    """Return the entry's fields as JSON, with the body cut to `_MAX_SHOWN_CHARACTERS`."""
     return {
         "external_id": entry.external_id or None,
         "url": entry.url or None,
@@ -228,7 +222,7 @@ def shorten_entry(entry: Entry) -> dict[str, Any]:
 
 
 def forget_bodies(source: Source) -> None:
-    """Erase the bodies of all but the source's newest deliveries.
+    """Erase the bodies of all but the source's newest `INBOUND_BODIES_KEPT` deliveries, as many at most.
 
     It runs apart from the delivery's transaction, because it locks other rows.
     """
@@ -243,11 +237,11 @@ def forget_bodies(source: Source) -> None:
 
 
 def _verify_sender(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> str:
-    """Return the sender's id of the delivery, which the signature covers; empty where it has none.
+    """Return the id by which `verify` recognizes the delivery, or an empty string if there is none.
 
-    Raises `NotVerifiable` and `NotVerified`.
+    Raises `NotVerifiable` if the source has no secret, and `NotVerified` if the sender didn't prove itself.
     """
-    valid_secrets = [] if kind == "address" else secrets.known_to(source, now=now)
+    valid_secrets = [] if kind == "address" else secrets.load_valid_secrets(source, now=now)
     if kind != "address" and not valid_secrets:
         message = "This source has no secret yet; give it one as config.verification.secret."
         raise NotVerifiable(Detail("config.verification", "not_verifiable", message))
@@ -268,10 +262,7 @@ def _verify_sender(source: Source, kind: str, incoming: IncomingDelivery, now: d
 def _log_refusal(
     source: Source, kind: str, incoming: IncomingDelivery, error: NotProven, now: datetime
 ) -> None:
-    """Log a refused delivery for the owner, without its body.
-
-    Only a few per minute are logged, because anybody may have sent them.
-    """
+    """Log a refused delivery without its body; few per minute, because anybody may have sent them."""
     recent = InboundDelivery.everywhere.filter(
         source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=lowest_id_at(now - timedelta(minutes=1))
     )
@@ -285,7 +276,7 @@ def _log_refusal(
 
 
 def _new_row(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> InboundDelivery:
-    """Return the delivery as a row that isn't saved. The secret's own header is never stored."""
+    """Return the delivery as a row that isn't saved, without the header that carries the secret."""
     secret_header = secrets.header_of(source).lower()
     head = {
         name: value[:_MAX_HEADER_CHARACTERS]
@@ -308,16 +299,27 @@ def _new_row(source: Source, kind: str, incoming: IncomingDelivery, now: datetim
 
 
 def _event_id_in(kind: str, payload: Mapping[str, Any]) -> str:
-    """Return the sender's event id from the body, which is signed; empty where there is none."""
+    """Return the event id in the signed body of Slack or Stripe, or an empty string if there is none."""
     name = {"slack": "event_id", "stripe": "id"}.get(kind)
     event_id = payload.get(name) if name else None
     return event_id[:200] if isinstance(event_id, str) else ""
 
 
+def _fail(row: InboundDelivery, kind: str, problem: AppError, **changes: Any) -> DeliveryResult:
+    """Save the delivery as failed, with the reason of `problem`, and return the result."""
+    result = DeliveryResult("failed", row, problem=problem, kind=kind)
+    return _finish(row, "failed", result, problem=problem, **changes)
+
+
 def _finish(
-    row: InboundDelivery, status: str, received: Received, *, problem: AppError | None = None, **changes: Any
-) -> Received:
-    """Save the delivery's status and values, and return `received`."""
+    row: InboundDelivery,
+    status: str,
+    received: DeliveryResult,
+    *,
+    problem: AppError | None = None,
+    **changes: Any,
+) -> DeliveryResult:
+    """Save the delivery's status and values, with the reason of `problem`, and return `received`."""
     if problem is not None:
         detail = problem.detail[0] if problem.detail else Detail(None, problem.code, str(problem))
         changes["reason"] = {"code": detail.code, "message": detail.message}
@@ -334,9 +336,9 @@ def _as_json(note: Note) -> dict[str, str]:
 
 
 def forget_deliveries(now: datetime) -> int:
-    """Delete old deliveries that have no body, or whose source was deleted; return how many rows.
+    """Delete up to `ROWS_PER_DELETION` old deliveries that have no body, or whose source was deleted.
 
-    Their ids carry the time, so no other index is needed.
+    Return the number of deleted rows. Their ids carry the time, so no other index is needed.
     """
     old = InboundDelivery.everywhere.filter(pk__lt=lowest_id_at(now - limits.INBOUND_DELIVERIES_KEPT))
     deletable = old.filter(Q(body__isnull=True) | Q(source__deleted_at__isnull=False))
@@ -345,12 +347,9 @@ def forget_deliveries(now: datetime) -> int:
 
 
 def forget_secrets(now: datetime) -> int:
-    """Delete secrets of deleted sources, and previous secrets whose overlap is over; return how many."""
-    row_ids = list(
-        InboundSecret.everywhere.filter(source__deleted_at__isnull=False).values_list("pk", flat=True)[
-            :ROWS_PER_DELETION
-        ]
-    )
+    """Delete some secrets of deleted sources, and all ended previous ones. Return the number of both."""
+    of_deleted_sources = InboundSecret.everywhere.filter(source__deleted_at__isnull=False)
+    row_ids = list(of_deleted_sources.values_list("pk", flat=True)[:ROWS_PER_DELETION])
     deleted = int(InboundSecret.everywhere.filter(pk__in=row_ids).delete()[0]) if row_ids else 0
     expired = InboundSecret.everywhere.filter(previous_until__lt=now)
     return deleted + expired.update(previous=None, previous_until=None)

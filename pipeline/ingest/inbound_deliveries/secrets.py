@@ -19,7 +19,12 @@ from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.models import InboundSecret, Source
-from pipeline.sources.webhook.signatures import DEFAULT_HEADER, GIVEN_BY_THE_SENDER, make_secret, problem_of
+from pipeline.sources.webhook.signatures import (
+    DEFAULT_HEADER,
+    GIVEN_BY_THE_SENDER,
+    find_secret_problem,
+    make_secret,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,10 +37,7 @@ _SECRET_FIELD: Final = "config.verification.secret"
 
 @dataclass(frozen=True)
 class Registered:
-    """A saved source.
-
-    `secret` is set only where we made one: it is shown now and never again.
-    """
+    """A saved source. `secret` is set only if we made one, which is shown now and never again."""
 
     source: Source
     secret: str | None = None
@@ -48,9 +50,10 @@ def register(
     test: bool = False,
     now: datetime | None = None,
 ) -> Registered:
-    """Register a source as `collect.register` does, and store a webhook source's secret.
+    """Register a source by `collect.register`, and store a webhook source's secret.
 
-    The secret is the given one, or one that we make.
+    The secret is the one in the settings, or one that we make unless only the sender can. Raises `Invalid` if
+    the secret is no valid one, and the errors of `collect.register`.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -66,10 +69,10 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Registered:
-    """Change a source as `collect.change` does, and its secret with it.
+    """Change a source by `collect.change`, and its secret with its settings.
 
     Another secret for the same verification leaves the old one valid for a day; another verification ends it
-    at once.
+    at once. Raises `Invalid` if the secret is no valid one, and the errors of `collect.change`.
     """
     with transaction.atomic():
         row = collect.change(source, changes, workspace=workspace, now=now, expected_version=expected_version)
@@ -87,11 +90,11 @@ def rotate(
     now: datetime | None = None,
     expected_version: int | None = None,
 ) -> str | None:
-    """Store a new secret and return it where we made it; the old one stays valid for `overlap`.
+    """Store a new secret, and return it if we made it, else `None`. The old one stays valid for `overlap`.
 
-    `overlap` is 0 to 7 days. Raises `Invalid` for a secret that can't be one, or that only the sender can
-    make and nobody gave; `Conflict` for a source without a verification that takes one; `states.Overtaken`
-    if it isn't the expected version.
+    Raises `Conflict` if the source's verification takes no secret, `Invalid` if `overlap` is out of bounds, the
+    secret is no valid one, or it is missing and only the sender can make it, and `states.Overtaken` if the source
+    isn't the expected version.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -121,19 +124,19 @@ def rotate(
 
 
 def kind_of(source: Source) -> str:
-    """Return how the source's senders prove themselves; "address" where they don't."""
+    """Return the kind of verification of the source's senders, which is "address" if there is none."""
     return str(source.config.get("verification", {}).get("type", "address"))
 
 
 def header_of(source: Source) -> str:
-    """Return the name of the header that carries the secret or signature."""
+    """Return the name of the header that carries the secret."""
     return str(source.config.get("verification", {}).get("header") or DEFAULT_HEADER)
 
 
-def known_to(source: Source, *, now: datetime) -> list[str]:
+def load_valid_secrets(source: Source, *, now: datetime) -> list[str]:
     """Return the secrets that are valid now: the current one, and the previous one while they overlap.
 
-    They are decrypted at each call.
+    There are none if the stored ones belong to another kind of verification. They are decrypted at each call.
     """
     stored: InboundSecret | None = InboundSecret.objects.of(source.workspace_id).filter(source=source).first()
     if stored is None or stored.kind != kind_of(source):
@@ -152,7 +155,10 @@ def _given_secret(config: Mapping[str, Any]) -> str | None:
 
 
 def _match_secret(source: Source, secret: str | None, *, now: datetime) -> str | None:
-    """Make the stored secret match the source's verification; return a secret that we made."""
+    """Store, make or delete a webhook source's secret to match its verification.
+
+    Return a secret that we made, else `None`. Raises `Invalid` if `secret` is no valid one.
+    """
     if source.type != "webhook":
         return None
     kind = kind_of(source)
@@ -177,8 +183,11 @@ def _match_secret(source: Source, secret: str | None, *, now: datetime) -> str |
 def _store_secret(
     source: Source, kind: str, secret: str, *, overlap: timedelta, path: str, now: datetime
 ) -> None:
-    """Store a secret, and the old one as the previous where they overlap. Raises `Invalid`."""
-    problem = problem_of(kind, secret, path)
+    """Store a secret, and the old one of the same kind as the previous one if `overlap` isn't zero.
+
+    Raises `Invalid` if the secret is no valid one of its kind.
+    """
+    problem = find_secret_problem(kind, secret, path)
     if problem is not None:
         raise Invalid(Detail(problem.field, problem.code, problem.message))
     stored: InboundSecret | None = InboundSecret.everywhere.select_for_update().filter(source=source).first()

@@ -10,8 +10,8 @@ from django.db import transaction
 from config.core.errors import Conflict, Detail, Invalid, NotFound
 from pipeline.ingest import plan_and_estimate
 from pipeline.ingest.inbound_deliveries.receive import (
+    DeliveryResult,
     IncomingDelivery,
-    Received,
     content_of,
     process_delivery,
     read_body,
@@ -35,7 +35,7 @@ TRIAL_SETTINGS: Final = ("mapping", "defaults")
 class Trial:
     """The result of trying settings on a body.
 
-    `fields` are those of the raw item; `plan` is what would be made of it, at what price.
+    `fields` are those of the raw item; `plan` holds the items that would be made of it and their price.
     """
 
     outcome: Literal["taken", "ignored", "failed"]
@@ -54,12 +54,12 @@ def try_settings(
     wishes: Mapping[str, Any] | None = None,
     now: datetime,
 ) -> Trial:
-    """Return what the source's settings, changed by `wishes`, make of a body; stores and spends nothing.
+    """Return the result of the source's settings, changed by `wishes`, for a body. Stores and spends nothing.
 
-    Raises `Invalid` on `mapping.<field>`, `Conflict` for a delivery without its body, and the error that
-    refuses an unreadable body.
+    Raises `Invalid` on `mapping.<field>` if a setting is invalid, `Conflict` if the delivery's body is gone,
+    and the error of `body_formats.read` if it can't be read.
     """
-    # A setting tried as None counts as not set, even where the source has it.
+    # A setting tried as `None` counts as not set, even if the source has it.
     overrides = {name: value for name, value in (wishes or {}).items() if value is not None}
     unchanged = {name: value for name, value in source.config.items() if name not in (wishes or {})}
     config = {**unchanged, **_clean_settings(overrides)}
@@ -85,11 +85,11 @@ def try_settings(
     return Trial("taken", shorten_entry(reading.entry), reading.by, notes, plan=plan)
 
 
-def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
+def replay(delivery: InboundDelivery, *, now: datetime) -> DeliveryResult:
     """Process a stored delivery again with the current mapping.
 
-    A raw item that it made before is recognized by its identity. Raises `Conflict` where the body is gone or
-    the source was deleted.
+    A raw item that was made of it before is recognized by its identity. Raises `Conflict` if the body is gone
+    or the source was deleted.
     """
     with transaction.atomic():
         # Lock the delivery before the raw item, as everywhere, so that two transactions can't deadlock.
@@ -105,19 +105,17 @@ def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
 
 
 def _incoming_of(delivery: InboundDelivery) -> IncomingDelivery:
-    """Return the stored delivery as it came. Raises `Conflict` where its body is gone."""
+    """Return the stored delivery as it came. Raises `Conflict` if its body is gone."""
     if delivery.body is None:
-        message = (
-            "It failed the verification, so nothing of it was kept."
-            if delivery.status == InboundDeliveryStatus.REFUSED
-            else "Its body is no longer kept; have it sent again."
-        )
+        message = "Its body is no longer kept; have it sent again."
+        if delivery.status == InboundDeliveryStatus.REFUSED:
+            message = "It failed the verification, so nothing of it was kept."
         raise Conflict.because("body_gone", message, field=None)
     return IncomingDelivery(bytes(delivery.body), {**delivery.head, "content-type": delivery.content_type})
 
 
 def _clean_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tried settings, cleaned. Raises `Invalid` with fields named without "config."."""
+    """Return the tried settings, cleaned. Raises `Invalid`, with fields named without "config.", for faults."""
     try:
         return PLUGIN.clean_config(dict(settings))
     except ConfigInvalid as error:

@@ -1,7 +1,7 @@
-"""Uploaded files: checked by their bytes, kept for some days, and for as long as something uses them.
+"""Stores uploaded files, checked by their bytes, for some days, and for as long as a raw item or persona uses them.
 
-A file is written before its row, under the row's own id: a killed task leaves a file that nobody is shown, and the
-sweep of the media folder removes it.
+A file is written before its row, under the row's id. So a killed task leaves a file that isn't served, which the
+sweep of the media folder removes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 _CHUNK_BYTES: Final = 256 * 1024
 _MAX_DELETED_AT_ONCE: Final = 50
 _KINDS_READ_WHOLE: Final = frozenset({"image", "text"})
-"""Kinds that are small enough to be read whole."""
+"""The kinds that are small enough to be read into memory."""
 
 
 @dataclass(frozen=True)
 class ReceivedFile:
-    """A file as it arrived: where it is read from, its size in bytes, and the sender's name for it."""
+    """A file as it arrived: the open file, its size in bytes, and the sender's name for it."""
 
     file: BinaryIO
     size: int
@@ -61,17 +61,16 @@ class ReceivedFile:
 
 
 def inspect_file(received: ReceivedFile) -> file_types.SniffedFile:
-    """Return what the file is; a child process examines sound and video, so no transaction should be open.
+    """Return the kind and type of the file, by its bytes.
 
-    Raises `UnsupportedFileType` (415), `PayloadTooLarge` (413), `Invalid` (400) for a damaged file or one beyond a limit,
-    and `UploadBusy` (503).
+    A child process examines sound and video, so no transaction should be open. Raises `UnsupportedFileType` for a
+    type that isn't accepted, `PayloadTooLarge` for too many bytes, `Invalid` for a damaged file or one beyond another
+    limit, and `UploadBusy` if the machine is too busy to examine it.
     """
     sniffed = _sniff(received)
-    return (
-        file_types.probe_content(received.file, sniffed)
-        if sniffed.kind in file_types.PROBED_KINDS
-        else sniffed
-    )
+    if sniffed.kind not in file_types.PROBED_KINDS:
+        return sniffed
+    return file_types.probe_content(received.file, sniffed)
 
 
 def store_upload(
@@ -83,9 +82,10 @@ def store_upload(
     now: datetime | None = None,
     inspected: file_types.SniffedFile | None = None,
 ) -> Upload:
-    """Check the file by its bytes and store it; `inspected` is the result of `inspect_file`, where it was called before.
+    """Check the file by its bytes and store it.
 
-    Raises what `inspect_file` raises, and `Conflict` where the workspace has too many unused bytes already.
+    `inspected` is the result of `inspect_file` if it was called before. Raises the errors of `inspect_file`
+    otherwise, and `Conflict` if the workspace has too many unused bytes already.
     """
     now = now or utc_now()
     sniffed = inspected or inspect_file(received)
@@ -114,12 +114,20 @@ def store_upload(
 
 
 def sniff_kind(received: ReceivedFile) -> str:
-    """Return `image`, `audio`, `video` or `text`. Raises as `store_upload`."""
+    """Return `image`, `audio`, `video` or `text`, by the first bytes of sound and video, else by all.
+
+    Raises `UnsupportedFileType` for a type that isn't accepted, `PayloadTooLarge` for too many bytes, and `Invalid`
+    for a damaged picture or one beyond a limit.
+    """
     return _sniff(received).kind
 
 
 def read_text_file(received: ReceivedFile) -> str | None:
-    """Return the words of a text file, which is not stored; None for every other kind. Raises as `store_upload`."""
+    """Return the text of a file, which is not stored, or `None` if it is a picture, sound or video.
+
+    Raises `UnsupportedFileType` for a type that isn't accepted, `PayloadTooLarge` for too many bytes, and `Invalid`
+    for an empty file.
+    """
     received.file.seek(0)
     if file_types.sniff_head(received.file.read(file_types.HEAD_BYTES)) is not None:
         return None
@@ -129,23 +137,20 @@ def read_text_file(received: ReceivedFile) -> str | None:
 
 
 def _sniff(received: ReceivedFile) -> file_types.SniffedFile:
+    """Return the type by the first bytes, and for a picture or text by all. Raises the errors of `sniff_kind`."""
     received.file.seek(0)
     mime_type = file_types.sniff_head(received.file.read(file_types.HEAD_BYTES))
     kind = mime_type.partition("/")[0] if mime_type else "text"
     file_types.refuse_too_large(kind, received.size)
-    if kind not in _KINDS_READ_WHOLE or mime_type is None:
-        received.file.seek(0)
-        return (
-            file_types.SniffedFile(kind, mime_type)
-            if mime_type
-            else file_types.sniff_text(received.file.read())
-        )
     received.file.seek(0)
-    return file_types.sniff_picture(received.file.read(), mime_type)
+    if mime_type is not None and kind not in _KINDS_READ_WHOLE:
+        return file_types.SniffedFile(kind, mime_type)
+    data = received.file.read()
+    return file_types.sniff_text(data) if mime_type is None else file_types.sniff_picture(data, mime_type)
 
 
 def _refuse_too_many_unused(workspace: Workspace, size: int) -> None:
-    """Raise `Conflict` where the workspace's unused uploads and this one are too many bytes."""
+    """Raise `Conflict` if the workspace's unused uploads and this one are too many bytes."""
     unused = Upload.objects.of(workspace).filter(expires_at__isnull=False)
     unused_bytes = unused.aggregate(sum=Sum("bytes"))["sum"] or 0
     if unused_bytes + size > limits.UPLOADS_UNUSED_BYTES:
@@ -157,7 +162,7 @@ def _refuse_too_many_unused(workspace: Workspace, size: int) -> None:
 
 
 def _clean_name(name: str) -> str:
-    """Return the name without folders, control and direction characters; the end is kept, since it holds the suffix."""
+    """Return the end of the name, which holds the suffix, without folders, control and direction characters."""
     last = re.split(r"[/\\]", name)[-1]
     visible = "".join(character for character in last if unicodedata.category(character)[0] != "C").strip()
     return visible[-120:]
@@ -166,17 +171,17 @@ def _clean_name(name: str) -> str:
 # --- Using -----------------------------------------------------------------------------------------------------------
 
 
-def ids_in(media: Iterable[Mapping[str, str]]) -> list[UUID]:
-    """Return the uploads that a raw item's media names, each once."""
+def upload_ids_in(media: Iterable[Mapping[str, str]]) -> list[UUID]:
+    """Return the ids of the uploads that a raw item's media names, each once."""
     keys = (decode("upl", medium["upload"]) for medium in media if medium.get("upload"))
     return list(dict.fromkeys(key for key in keys if key is not None))
 
 
-def with_types(
+def add_mime_types(
     workspace: Workspace, media: Sequence[Mapping[str, str]], *, test: bool
 ) -> list[dict[str, str]]:
-    """Return the media of a push, each upload with its type. Raises `Invalid` for an upload that isn't there."""
-    keys = ids_in(media)
+    """Return a push's media with MIME types. Raises `Invalid` for an upload that the workspace doesn't have."""
+    keys = upload_ids_in(media)
     if not keys:
         return [dict(medium) for medium in media]
     rows = Upload.objects.of(workspace).filter(pk__in=keys, test=test)
@@ -199,10 +204,13 @@ def mark_used(
     persona: Persona | None = None,
     now: datetime,
 ) -> None:
-    """Keep the uploads for as long as the item or persona needs them; in the caller's transaction. Raises `Invalid`."""
+    """Keep the uploads for as long as the item or persona uses them, in the caller's transaction.
+
+    Raises `Invalid` for an upload that the workspace doesn't have.
+    """
     if not keys:
         return
-    # Locked, so that no upload is deleted at this moment.
+    # The rows are locked, so that no upload is deleted at this moment.
     rows = Upload.everywhere.select_for_update().filter(workspace_id=workspace_id, pk__in=keys)
     uploads = list(rows.order_by("id"))
     if len(uploads) < len(set(keys)):
@@ -214,9 +222,9 @@ def mark_used(
     Upload.everywhere.filter(pk__in=[row.pk for row in uploads]).update(expires_at=None)
 
 
-def release(*, now: datetime, **user: RawItem | Persona) -> None:
-    """Let uploads that only this item or persona used expire now. In the caller's transaction."""
-    uses = UploadUse.everywhere.filter(**user)
+def release(*, now: datetime, **owner: RawItem | Persona) -> None:
+    """Let uploads of only this `raw_item` or `persona` expire now, in the caller's transaction."""
+    uses = UploadUse.everywhere.filter(**owner)
     keys = list(uses.values_list("upload_id", flat=True))
     if keys:
         uses.delete()
@@ -225,8 +233,8 @@ def release(*, now: datetime, **user: RawItem | Persona) -> None:
         Upload.everywhere.filter(pk__in=keys, uses=None).update(expires_at=now)
 
 
-def text_of(upload: Upload) -> str:
-    """Return the words of a stored text file. Raises `OSError` where the file is no longer there."""
+def read_stored_text(upload: Upload) -> str:
+    """Return a stored text. Raises `OSError` if the file is gone, `UnsupportedFileType` if it isn't UTF-8."""
     return file_types.read_utf8(files.path_of(upload.path).read_bytes())
 
 
@@ -239,20 +247,23 @@ def _unknown_upload(field: str) -> Invalid:
 
 
 def delete_expired(now: datetime) -> int:
-    """Delete some of the expired uploads and return how many; 0 when none are left."""
+    """Delete some of the expired uploads, and return the number of deleted ones.
+
+    It is 0 if none has expired, the media folder isn't this database's, or all of them are locked or used.
+    """
     expired = Upload.everywhere.filter(expires_at__lte=now).order_by("expires_at")
     keys = list(expired.values_list("pk", flat=True)[:_MAX_DELETED_AT_ONCE])
-    # Another database's folder doesn't have the files: without their rows nobody would find them again.
+    # Another database's folder doesn't have the files, and without their rows they would never be found again.
     if not keys or media_root_id.compare_folder().refusal:
         return 0
     with transaction.atomic():
-        # Locked and checked again: one may be used at this moment.
+        # The rows are locked and checked again, because one may be used at this moment.
         free = expired.select_for_update(skip_locked=True).filter(pk__in=keys)
         locked = Upload.everywhere.filter(pk__in=list(free.values_list("pk", flat=True)))
         rows = list(locked.filter(uses=None).values_list("pk", "path"))
         locked.exclude(uses=None).update(expires_at=None)
         Upload.everywhere.filter(pk__in=[key for key, _ in rows]).delete()
-    # After their rows: a kill in between leaves files that no row names, which the sweep removes.
+    # The files are removed after their rows: a kill in between leaves files that no row names, which the sweep removes.
     remove_files(path for _, path in rows)
     return len(rows)
 

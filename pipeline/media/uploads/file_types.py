@@ -1,4 +1,4 @@
-"""Finds out what a file is by its bytes, and whether its sound or video can be read.
+"""Detects the type of a file by its bytes, and checks that its sound or video can be read.
 
 The name and the type that its sender gave are not trusted.
 """
@@ -35,7 +35,7 @@ SIZE_LIMITS: Final[Mapping[str, tuple[str, int]]] = {
     "video": ("A video", limits.UPLOAD_VIDEO_BYTES),
     "text": ("A text file", limits.UPLOAD_TEXT_BYTES),
 }
-"""A kind's name at the beginning of a sentence, and the bytes that it may have."""
+"""Each kind's name at the beginning of a sentence, and the most bytes that it may have."""
 SUFFIXES: Final[Mapping[str, str]] = {
     "image/jpeg": ".jpg",
     "image/png": ".png",
@@ -54,7 +54,7 @@ SUFFIXES: Final[Mapping[str, str]] = {
     "text/html": ".html",
     "text/csv": ".csv",
 }
-"""Every type that is accepted, with its suffix."""
+"""The suffix of each accepted type."""
 _PICTURE_TYPES: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
 _TYPE_BY_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -74,7 +74,8 @@ _REFUSED_BY_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
 )
-# The brand of an MP4's first box (ISO/IEC 14496-12): Apple's audio, QuickTime, pictures; everything else is video.
+# The brands of an MP4's first box (ISO/IEC 14496-12) that mean Apple's audio, QuickTime or pictures. All others are
+# video.
 _TYPE_BY_MP4_BRAND: Final = {b"M4A ": "audio/mp4", b"M4B ": "audio/mp4", b"qt  ": "video/quicktime"}
 _STILL_BRANDS: Final = frozenset({b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis"})
 # Comments match possessively: a pattern that could give some back would try every way to split them.
@@ -88,17 +89,17 @@ _MARKDOWN_SIGNS: Final = re.compile(
 )
 _CSV_LINES: Final = 20
 PROBED_KINDS: Final = frozenset({"audio", "video"})
-# The first bytes of a container don't tell sound from video; its content decides.
 _TYPE_BY_CONTENT: Final[Mapping[tuple[str, str], str]] = {
     ("video/mp4", "audio"): "audio/mp4",
     ("video/quicktime", "audio"): "audio/mp4",
     ("audio/mp4", "video"): "video/mp4",
 }
+"""The type by its first bytes and the kind of its content; a container's first bytes don't tell sound from video."""
 
 
 @dataclass(frozen=True)
 class SniffedFile:
-    """The type of a file: `width` and `height` in pixels of a picture or video, `seconds` of a sound or video."""
+    """The type of a file, with its size in pixels (picture, video) and its length (sound, video)."""
 
     kind: str
     mime_type: str
@@ -112,21 +113,19 @@ class SniffedFile:
 
 
 class UnsupportedFileType(AppError):
-    """The bytes are of a kind that isn't accepted."""
+    """Raised if the bytes are of a type that isn't accepted."""
 
     code = "unsupported_media_type"
 
-    def __init__(self, what: str) -> None:
-        message = (
-            f"The file is {what}. Pictures (JPEG, PNG, WebP, GIF), sound, video and text files are taken."
-        )
+    def __init__(self, description: str) -> None:
+        message = f"The file is {description}. Pictures (JPEG, PNG, WebP, GIF), sound, video and text files are taken."
         super().__init__(Detail("file", "unsupported_file", message))
 
 
 def sniff_head(head: bytes) -> str | None:
-    """Return the type by the first `HEAD_BYTES`; None for a possible text, which only the whole file can tell.
+    """Return the type by the first `HEAD_BYTES`, or `None` for a possible text, which needs the whole file.
 
-    Raises `UnsupportedFileType`, and `Invalid` for an empty file.
+    Raises `UnsupportedFileType` for a type that isn't accepted, and `Invalid` for an empty file.
     """
     if not head:
         raise Invalid.one("file", "empty_file", "The file is empty; choose one that holds something.")
@@ -151,19 +150,19 @@ def refuse_too_large(kind: str, size: int) -> None:
 
 
 def sniff_picture(data: bytes, mime_type: str) -> SniffedFile:
-    """Return the picture's size without decoding it. Raises `Invalid` for a damaged one, or too many pixels."""
+    """Return the picture's type and size, not decoded. Raises `Invalid` if it is damaged or has too many pixels."""
     try:
         with Image.open(BytesIO(data), formats=tuple(_PICTURE_TYPES)) as opened:
             width, height = opened.size
             if width * height > limits.UPLOAD_PIXELS:
                 raise Image.DecompressionBombError
-            # `verify` reads the checksums; nothing is decoded.
+            # `verify` reads the checksums without decoding anything.
             opened.verify()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         megapixels = limits.UPLOAD_PIXELS // 1_000_000
         message = f"The picture has more than {megapixels} million pixels; make it smaller."
         raise Invalid.one("file", "too_many_pixels", message) from None
-    # The errors that Pillow raises for damaged data, by its decoders' sources.
+    # Pillow raises these errors for damaged data, by its decoders' sources.
     except (
         UnidentifiedImageError,
         OSError,
@@ -182,12 +181,12 @@ def sniff_picture(data: bytes, mime_type: str) -> SniffedFile:
 
 
 def sniff_text(data: bytes) -> SniffedFile:
-    """Return HTML, CSV, Markdown or plain text, from UTF-8. Raises `UnsupportedFileType`."""
+    """Return the type of a text. Raises `UnsupportedFileType` for XML, and for anything but UTF-8."""
     return sniff_decoded(read_utf8(data))
 
 
 def sniff_decoded(text: str) -> SniffedFile:
-    """Return what `sniff_text` returns, for decoded text."""
+    """Return the type of a decoded text: HTML, CSV, Markdown or plain text. Raises `UnsupportedFileType` for XML."""
     if _XML_START.match(text):
         raise UnsupportedFileType("XML or SVG")
     if _HTML_START.match(text):
@@ -198,9 +197,9 @@ def sniff_decoded(text: str) -> SniffedFile:
 
 
 def read_any_encoding(data: bytes) -> str:
-    """Return the words of a text file that a person chose, in any encoding that `text_encodings` knows.
+    """Return the text of a file that a person chose, in any encoding that `text_encodings` knows.
 
-    Raises as `read_utf8`.
+    Raises `UnsupportedFileType` for XML, and for a file in no such encoding or with NULs.
     """
     text = text_encodings.decode(data)
     if text is None:
@@ -212,7 +211,7 @@ def read_any_encoding(data: bytes) -> str:
 
 
 def read_utf8(data: bytes) -> str:
-    """Return the words of a text file. Raises `UnsupportedFileType` for anything but UTF-8."""
+    """Return the text of a file. Raises `UnsupportedFileType` if it isn't UTF-8 or holds NULs."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -223,7 +222,7 @@ def read_utf8(data: bytes) -> str:
 
 
 def _by_magic(head: bytes) -> str | None:
-    """Return the type by the file's first bytes; None where they tell nothing. Raises `UnsupportedFileType`."""
+    """Return the type by the first bytes, or `None`. Raises `UnsupportedFileType` for HEIC and AVIF."""
     for magic, mime_type in _TYPE_BY_MAGIC:
         if head.startswith(magic):
             return mime_type
@@ -240,6 +239,8 @@ def _by_magic(head: bytes) -> str | None:
 
 def _is_mpeg_frame(head: bytes) -> bool:
     """Return whether an MPEG audio frame of layer III begins here, with a bit rate and a sample rate that exist."""
+    # A frame begins with 11 set bits; then come version, layer (binary 01 is III), bit rate (4 bits) and sample rate
+    # (2 bits).
     return (
         len(head) > 3
         and head[0] == 0xFF
@@ -250,7 +251,7 @@ def _is_mpeg_frame(head: bytes) -> bool:
 
 
 def _is_table(text: str) -> bool:
-    """Return whether several lines all have the same number of cells, more than one."""
+    """Return whether the first lines all have the same number of cells: more than one, or two for two lines."""
     lines = [line for line in text[: 64 * 1024].splitlines()[: _CSV_LINES + 1] if line.strip()][:_CSV_LINES]
     if len(lines) < 2:
         return False
@@ -266,7 +267,7 @@ def _is_table(text: str) -> bool:
 
 
 class UploadBusy(AppError):
-    """The machine has no room to examine the file now."""
+    """Raised if the machine is too busy to examine the file now."""
 
     code = "unavailable"
 
@@ -275,9 +276,12 @@ class UploadBusy(AppError):
 
 
 def probe_content(file: BinaryIO, sniffed: SniffedFile) -> SniffedFile:
-    """Return the file with its real kind, length and video size. Raises `Invalid` with one sentence, and `UploadBusy`."""
+    """Return the file's type with its real kind, length and size of the picture, by a child process.
+
+    Raises `Invalid` for a file that can't be read or is beyond a limit, and `UploadBusy` if the machine is too busy.
+    """
     try:
-        # Without waiting: the request that sends the file holds one of the few threads that all requests need.
+        # It doesn't wait, because the request that sends the file holds one of the few threads that all requests need.
         with film_process.claim_slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
     except film_process.RenderBusy as busy:
@@ -297,7 +301,10 @@ def probe_content(file: BinaryIO, sniffed: SniffedFile) -> SniffedFile:
 
 
 def _type_by_content(sniffed: SniffedFile, probed: Probed) -> dict[str, str]:
-    """Return the kind and type by the content, where they differ from those by the first bytes. Raises `Invalid`."""
+    """Return the kind and type by the content, or an empty mapping if the first bytes were right.
+
+    Raises `Invalid` if the content belongs to no accepted type.
+    """
     if probed.kind == sniffed.kind:
         return {}
     mime_type = _TYPE_BY_CONTENT.get((sniffed.mime_type, probed.kind), "")

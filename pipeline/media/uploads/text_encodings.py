@@ -1,4 +1,4 @@
-"""Decodes a text file that a person chose, in the encodings that editors and office programs of other systems save."""
+"""Decodes a text file that a person chose, in the encodings of editors and office programs of other systems."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Characters that no editor writes; tabs, line ends, form feeds and the end mark of DOS are allowed.
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
+"""Characters that no editor writes; tabs, line ends, form feeds and the end mark of DOS are allowed."""
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _MAX_ACCENTED_LETTERS: Final = 8
 _MAX_ACCENTED_SHARE: Final = 1 / 3
-"""Share of the letters in Western languages; more are letters of another script, decoded by the wrong table."""
+"""The largest share of accented letters in a Western language; more mean another script in the wrong table."""
 
 
 def decode(data: bytes) -> str | None:
-    """Return the text: by its byte-order mark, else UTF-8, else Windows-1252; None where it is none of them."""
+    """Return the text by its byte-order mark, else as UTF-8, else as Windows-1252, or `None` if none fits.
+
+    A text with control characters must be UTF-8 without a mark, and Windows-1252 fits only a Western language.
+    """
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
     try:
         if encoding:
@@ -38,7 +41,7 @@ def decode(data: bytes) -> str | None:
 
 
 def _text_or_none(text: str) -> str | None:
-    """Return the text; None where it holds control characters, so that the file isn't a text."""
+    """Return the text, or `None` if it holds control characters, which mean that the file isn't a text."""
     return None if _CONTROL_CHARACTERS.search(text) else text
 
 

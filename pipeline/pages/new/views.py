@@ -169,7 +169,7 @@ def _raw_content(request: HttpRequest, place: Place, values: dict[str, Any]) -> 
         url=values.get("url", ""),
         title=values.get("title", ""),
         body=values.get("body", ""),
-        media=uploads.with_types(place.workspace, media, test=False),
+        media=uploads.add_mime_types(place.workspace, media, test=False),
         engines=values.get("engines") or (),
         variants=values.get("variants") or 1,
         persona_id=decode("per", values.get("persona") or ""),

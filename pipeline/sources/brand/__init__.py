@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_TOPICS: Final = 200
-# Thirty days: a lane that is slower than that looks broken.
 MAX_EVERY_HOURS: Final = 720
-# Ten a day.
+"""Thirty days, because a lane that is slower than that looks broken."""
 MAX_SLOTS: Final = 70
+"""The most slots of a week, which is ten a day."""
 DEFAULT_CADENCE: Final[Mapping[str, int]] = {"every_hours": 24}
 _HOURS_BY_WORD: Final[Mapping[str, int]] = {"hourly": 1, "daily": 24, "weekly": 168}
 WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -120,6 +120,8 @@ SETTINGS: Final = Group(
 
 
 class Brand(Source):
+    """Defines a lane's settings; nothing is fetched, because slots make its items."""
+
     kind = "brand"
     label = "Brand Prompt Lane"
     evidence = Evidence("none")
@@ -128,9 +130,9 @@ class Brand(Source):
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
 
-    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def guess_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Split topics in one text, and read a cadence that is a word or a number of hours."""
-        guessed = super().meant(values)
+        guessed = super().guess_settings(values)
         topics, cadence = values.get("topics"), guessed.get("cadence")
         if isinstance(topics, str):
             guessed["topics"] = [topic.strip() for topic in re.split(r"[,;\n]", topics) if topic.strip()]
@@ -142,24 +144,22 @@ class Brand(Source):
 
 
 def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the lane's own topics: each title with its notes, or `None` where it has none.
+    """Return the notes of the lane's topics by title.
 
-    Empty where the lane has no list.
+    The notes are `None` for a topic without any. The mapping is empty if the lane takes its topics from the
+    workspace's pool.
     """
-    listed = config.get("topics") or ()
-    return {
-        topic if isinstance(topic, str) else topic["title"]: None
-        if isinstance(topic, str)
-        else topic.get("notes")
-        for topic in listed
-    }
+    topics: dict[str, str | None] = {}
+    for topic in config.get("topics") or ():
+        if isinstance(topic, str):
+            topics[topic] = None
+        else:
+            topics[topic["title"]] = topic.get("notes")
+    return topics
 
 
 def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:
-    """Return the lane's own time zone, else the workspace's.
-
-    Months, seasons and days of rest are counted in it.
-    """
+    """Return the lane's time zone, else the `default` one; months, seasons and days of rest are counted in it."""
     return ZoneInfo(cadence_of(config).get("timezone") or default)
 
 
@@ -168,9 +168,9 @@ def next_slot(
 ) -> datetime:
     """Return the next moment at which an item is due, in UTC. Missed slots are left out.
 
-    With `slots`: the first that comes after `after`. A local time that the clocks skip is as much later as
-    they skip; one that comes twice is its first coming. With `every_hours`: the first of `previous`, then
-    every so many hours, that comes after `after`; without a `previous`, `after` itself.
+    With `slots` it is the first slot after `after`. A local time that the clocks skip is as much later as they skip;
+    of a local time that comes twice, the first counts. With `every_hours` it is the first moment after `after` that
+    is a whole number of intervals after `previous`, or `after` itself without a `previous`.
     """
     cadence = cadence_of(config)
     slots = cadence.get("slots")

@@ -1,4 +1,4 @@
-"""Reads a feed's HTTP answer beside the feed: validators, waits, redirects, hubs, failures."""
+"""Reads the HTTP answer that brings a feed: validators, waits, redirects, hubs, failures."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from config.core.http_client import Response
 
 MAX_WAIT: Final = timedelta(hours=24)
-# Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
-# Validators come back in a request header, and servers cut off longer ones.
+"""Asking sooner would only confirm to the server that we are the robot that it takes us for."""
 MAX_VALIDATOR_CHARACTERS: Final = 1024
+"""Validators go back in a request header, and servers cut off longer headers."""
 MAX_HUBS: Final = 3
 PERMANENT_REDIRECTS: Final = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT})
 
 
 def validators_of(response: Response) -> tuple[str, str]:
-    """Return ETag and Last-Modified; empty where missing or unusable in a request header."""
+    """Return ETag and Last-Modified, each empty if it is missing or unusable in a request header."""
     etag = response.headers.get("ETag", "").strip()
     last_modified = response.headers.get("Last-Modified", "").strip()
     usable = [value if _is_sendable(value) else "" for value in (etag, last_modified)]
@@ -49,9 +49,10 @@ def _is_sendable(value: str) -> bool:
 
 
 def wait_of(response: Response, document_seconds: int, *, now: datetime) -> timedelta | None:
-    """Return the longest wait that the document and the answer ask for, at most a day.
+    """Return the longer wait of those that document and answer ask for, or `None` if neither asks for one.
 
-    `Expires` counts only where there is no `max-age` (RFC 9111, 5.3), and from the server's own `Date`.
+    It is at most a day. `Expires` counts only if there is no `max-age` (RFC 9111, 5.3), from the server's
+    `Date`, else from `now`.
     """
     control = response.headers.get("Cache-Control", "").lower()
     max_age = re.search(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,9})", control)
@@ -66,7 +67,7 @@ def wait_of(response: Response, document_seconds: int, *, now: datetime) -> time
 
 
 def _parse_http_date(value: str) -> datetime | None:
-    """Return an HTTP date in UTC; `None` where it can't be read."""
+    """Return an HTTP date in UTC, or `None` if it can't be read."""
     try:
         moment = parsedate_to_datetime(value.strip())
         # Python returns a naive datetime for a date whose zone is written "-0000".
@@ -75,8 +76,11 @@ def _parse_http_date(value: str) -> datetime | None:
         return None
 
 
-def moved_to(response: Response, requested: str) -> str:
-    """Return where permanent redirects led; empty where one of them was temporary or left https."""
+def permanent_address(response: Response, requested: str) -> str:
+    """Return the address that permanent redirects led to.
+
+    It is empty if there were no redirects, one of them was temporary or left https, or they led back.
+    """
     addresses = [requested, *(url for _, url in response.redirects)]
     if not all(status in PERMANENT_REDIRECTS for status, _ in response.redirects):
         return ""
@@ -106,17 +110,17 @@ def links_in_headers(response: Response) -> list[tuple[str, str, str]]:
 
 
 def hub_in_headers(response: Response) -> Hub | None:
-    """Return the WebSub hub of `Link` headers, which outrank those in the document (W3C WebSub, 4)."""
+    """Return the WebSub hubs in the `Link` headers, which outrank the document's (W3C WebSub, 4), or `None`."""
     links = links_in_headers(response)
     hubs = [address for address, relations, _ in links if "hub" in relations.split()]
-    own = [address for address, relations, _ in links if "self" in relations.split()]
-    return Hub(tuple(hubs[:MAX_HUBS]), own[0] if own else response.url) if hubs else None
+    topics = [address for address, relations, _ in links if "self" in relations.split()]
+    return Hub(tuple(hubs[:MAX_HUBS]), topics[0] if topics else response.url) if hubs else None
 
 
 def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
-    """Raise the plug-in error for an answer without a feed."""
+    """Raise `Refused` if the status asks for a login or a payment, else `TryLater` for an answer without a feed."""
     status = response.status
-    after = read_retry_after(response.headers, now=now, longest=MAX_WAIT) or None
+    wait = read_retry_after(response.headers, now=now, longest=MAX_WAIT) or None
     if status in {
         HTTPStatus.UNAUTHORIZED,
         HTTPStatus.PROXY_AUTHENTICATION_REQUIRED,
@@ -132,27 +136,27 @@ def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
             f"The feed's server refuses automatic readers (status {status}). If this continues, ask the "
             "feed's owner to allow this service, or give another address."
         )
-        raise TryLater(message, code="forbidden", after=after or FORBIDDEN_WAIT, platform_status=status)
+        raise TryLater(message, code="forbidden", after=wait or FORBIDDEN_WAIT, platform_status=status)
     if status == HTTPStatus.NOT_FOUND:
         message = (
             "The feed's server has no feed at this address (status 404). If this continues, check the "
             "address."
         )
-        raise TryLater(message, code="not_found", after=after, platform_status=status)
+        raise TryLater(message, code="not_found", after=wait, platform_status=status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = "The feed's server says that it is polled too often (status 429). It is polled again later."
-        raise TryLater(message, code="rate_limited", after=after, platform_status=status)
+        raise TryLater(message, code="rate_limited", after=wait, platform_status=status)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         message = f"The feed's server has an internal error (status {status}). It is polled again later."
-        raise TryLater(message, code="server_error", after=after, platform_status=status)
+        raise TryLater(message, code="server_error", after=wait, platform_status=status)
     message = (
         f"The feed's server answered with status {status} instead of a feed. If this continues, check the "
         "address."
     )
-    raise TryLater(message, code="unexpected_status", after=after, platform_status=status)
+    raise TryLater(message, code="unexpected_status", after=wait, platform_status=status)
 
 
-def from_outbound(error: OutboundError) -> PluginError:
+def as_plugin_error(error: OutboundError) -> PluginError:
     """Return the plug-in error for a call that failed before there was an answer."""
     if isinstance(error, AddressRefused):
         message = f"{error} Give another address."

@@ -33,19 +33,20 @@ ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\
 """Characters that XML 1.0 doesn't allow, and lone surrogates, which can't be stored."""
 _ILLEGAL_NAME: Final = re.compile(r"(?:(?<=<)|(?<=</))" + ILLEGAL_CHARACTERS.pattern + "+")
 _CHARACTER_REFERENCE: Final = re.compile(r"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
-# Seven digits suffice for every character in either notation; Python refuses to read very long numbers.
 _MAX_DIGITS: Final = 7
+"""Seven digits suffice for every character in either notation; Python refuses to read very long numbers."""
 
 
 def decode(document: bytes, content_type: str) -> str:
     """Return the text of a document.
 
-    The encoding is that of a byte order mark, else UTF-8 if it is valid, else the label's, else the one that
-    breaks the least.
+    The encoding is that of a byte order mark, else UTF-8 if the document is valid in it, else the labelled
+    one, else the one that breaks the least. Illegal characters and impossible character references are
+    removed or replaced by U+FFFD.
     """
     text = _decode_by_mark(document) or _decode_without_mark(document, content_type)
     if ILLEGAL_CHARACTERS.search(text):
-        # Behind a "<" the character is replaced, because removing it would make a tag where there was none.
+        # After a "<" the character is replaced, because removing it would make a tag where there was none.
         text = ILLEGAL_CHARACTERS.sub("", _ILLEGAL_NAME.sub("\ufffd", text))
     return _CHARACTER_REFERENCE.sub(_replace_impossible_reference, text) if "&#" in text else text
 
@@ -59,7 +60,7 @@ def _replace_impossible_reference(reference: re.Match[str]) -> str:
 
 
 def _decode_by_mark(document: bytes) -> str:
-    """Return the text by its byte order mark, or by the NULs of UTF-16; empty where it has neither."""
+    """Return the text decoded by its byte order mark or the NULs of UTF-16, or "" if it has neither."""
     for mark, encoding in _BOMS:
         if document.startswith(mark):
             return document[len(mark) :].decode(encoding, errors="replace")
@@ -73,7 +74,7 @@ def _decode_by_mark(document: bytes) -> str:
 
 
 def _decode_without_mark(document: bytes, content_type: str) -> str:
-    """Return the text as UTF-8 if it is valid, else by its labels, else by what breaks the least."""
+    """Return the text as UTF-8 if valid, else as labelled, else in the encoding that breaks the least."""
     try:
         return document.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Finds the feeds of a web page: those that it names, those known for its host, those at usual addresses."""
+"""Finds the feeds of a web page: the named ones, those known for its host, those at frequent addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from config.core.http_client import OutboundError
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused
-from pipeline.sources.feeds.answers import from_outbound, links_in_headers, raise_for_response
+from pipeline.sources.feeds.answers import as_plugin_error, links_in_headers, raise_for_response
 from pipeline.sources.feeds.read_feed import LinkRecord, WebPage, read_feed
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
 
 DISCOVERY_SECONDS: Final = 40
+"""The time limit of all requests together."""
 TIMEOUT_SECONDS: Final = 20
+"""The time limit of the request for a page or feed."""
 PROBE_SECONDS: Final = 5
+"""The time limit of a request that only asks whether there is a feed."""
 PROBE_BYTES: Final = 4096
 MAX_REDIRECTS: Final = 5
 MAX_CANDIDATES: Final = 20
@@ -31,6 +34,7 @@ MAX_FEEDS_NAMED: Final = 5
 WELL_KNOWN: Final = ("feed/", "rss.xml", "atom.xml", "feed.xml", "index.xml", "rss", "feed.json")
 """Names under the page, then at the root of its host, the most frequent first."""
 MAX_PROBES: Final = 8
+"""The most requests that look for a feed: half of them at most for links, the rest for frequent addresses."""
 
 _KIND_BY_TYPE: Final = {
     "application/rss+xml": "rss",
@@ -46,7 +50,7 @@ _COMMENTS_WORD: Final = re.compile(r"\b(?:comments?|kommentare?|commentaires|com
 
 @dataclass(frozen=True)
 class FeedCandidate:
-    """A feed that a page may have; `kind` is `rss`, `atom`, `json`, or empty where it isn't known."""
+    """A feed that a page may have; `kind` is `rss`, `atom`, `json`, or empty if it isn't known."""
 
     url: str
     title: str = ""
@@ -54,13 +58,14 @@ class FeedCandidate:
 
 
 def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, ...]:
-    """Return the feeds behind an address, the likeliest first: itself where it is a feed, else its page's.
+    """Return the feeds of an address: those known for its host, itself if it is a feed, else its page's.
 
-    Makes at most nine requests within 40 seconds. Raises `Refused` or `TryLater` where the address can't be
-    read at all; an empty result means that it is a page without feeds.
+    The likeliest feed comes first. Makes at most nine requests within 40 seconds. An empty result means that
+    the address is a page without feeds. Raises `Refused` if the address must be changed, and `TryLater` if it
+    can't be read now.
     """
     deadline = monotonic() + DISCOVERY_SECONDS
-    known_feeds = of_special_host(url)
+    known_feeds = feeds_of_known_host(url)
     if known_feeds:
         return known_feeds
     try:
@@ -74,7 +79,7 @@ def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, .
             max_redirects=MAX_REDIRECTS,
         )
     except OutboundError as error:
-        raise from_outbound(error) from error
+        raise as_plugin_error(error) from error
     if response.status != HTTPStatus.OK:
         raise_for_response(response, now=now)
     try:
@@ -82,38 +87,35 @@ def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, .
             response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
         )
     except WebPage as page:
-        return of_page(page.links, response, http, deadline=deadline)
+        return find_feeds_on_page(page.links, response, http, deadline=deadline)
     return (FeedCandidate(response.url, feed.title),)
 
 
-def of_page(
+def find_feeds_on_page(
     links: Sequence[LinkRecord], page: Response | None, http: Client, *, deadline: float
 ) -> tuple[FeedCandidate, ...]:
-    """Return the feeds that a page names, else those of its anchors, else those at usual addresses.
+    """Return the feeds that a page names, else those of its anchors, else the first at a frequent address.
 
-    A page names feeds in `Link` headers and `<link>` elements; these are believed, the others are fetched,
-    with at most `MAX_PROBES` requests. Feeds of comments stand last.
+    A page names feeds in `Link` headers and `<link>` elements, which are believed. The other addresses are fetched,
+    with at most `MAX_PROBES` requests. Feeds of comments stand last. The result is empty if there is no `page`.
     """
     if page is None:
         return ()
-    named = [
-        FeedCandidate(
-            address,
-            _link_parameter(rest, "title"),
-            _KIND_BY_TYPE.get(_link_parameter(rest, "type").lower(), ""),
-        )
-        for address, relations, rest in links_in_headers(page)
-        if "alternate" in relations.split() and _link_parameter(rest, "type").lower() in _KIND_BY_TYPE
+    named_feeds = [
+        FeedCandidate(address, _link_parameter(parameters, "title"), _KIND_BY_TYPE[mime_type])
+        for address, relations, parameters in links_in_headers(page)
+        if "alternate" in relations.split()
+        and (mime_type := _link_parameter(parameters, "type").lower()) in _KIND_BY_TYPE
     ]
-    named += [
+    named_feeds += [
         FeedCandidate(
             link["url"], link["title"], _KIND_BY_TYPE.get(link["type"].partition(";")[0].strip(), "")
         )
         for link in links
         if link["kind"] == "link" and not _is_wordpress_api(link)
     ]
-    if named:
-        return _distinct_sorted(named)
+    if named_feeds:
+        return _distinct_sorted(named_feeds)
     anchors = [FeedCandidate(link["url"], link["title"]) for link in links if link["kind"] == "anchor"]
     confirmed = [anchor for anchor in anchors[: MAX_PROBES // 2] if _is_feed(anchor.url, http, deadline)]
     if confirmed:
@@ -128,27 +130,25 @@ def of_page(
 def choose_feed(feeds: Sequence[FeedCandidate]) -> FeedCandidate:
     """Return the one feed of a page.
 
-    Formats of the same feed count as one, and feeds of comments only where there are no others. Raises
-    `Refused` with the addresses where there are several, or none.
+    Formats of the same feed count as one, and feeds of comments only if there are no others. Raises
+    `Refused` if there is no feed, or, with the addresses, if there are several.
     """
-    own = [feed for feed in feeds if not _is_comments_feed(feed)] or list(feeds)
-    groups: dict[str, FeedCandidate] = {}
-    for feed in own:
-        groups.setdefault(" ".join(_FORMAT_WORD.sub(" ", feed.title).split()).lower(), feed)
-    kinds = [feed.kind for feed in own]
-    if len(groups) == 1 and (len(own) == 1 or len(set(kinds)) == len(kinds)):
-        return own[0]
+    candidates = [feed for feed in feeds if not _is_comments_feed(feed)] or list(feeds)
+    titles = {" ".join(_FORMAT_WORD.sub(" ", feed.title).split()).lower() for feed in candidates}
+    kinds = [feed.kind for feed in candidates]
+    if len(titles) == 1 and (len(candidates) == 1 or len(set(kinds)) == len(kinds)):
+        return candidates[0]
     if not feeds:
         message = (
             "The address leads to a web page that names no feed, and none was found where feeds often are. Give the "
             "feed's own address, or add the page as a source of type scraper."
         )
         raise Refused(message, code="not_a_feed", field="config.url")
-    listed = "; ".join(
-        f"{feed.title}: {feed.url}" if feed.title else feed.url for feed in own[:MAX_FEEDS_NAMED]
+    feed_list = "; ".join(
+        f"{feed.title}: {feed.url}" if feed.title else feed.url for feed in candidates[:MAX_FEEDS_NAMED]
     )
-    others = f"; and {len(own) - MAX_FEEDS_NAMED} more" if len(own) > MAX_FEEDS_NAMED else ""
-    message = f"The address leads to a web page with several feeds. Give the address of one of them: {listed}{others}."
+    others = f"; and {len(candidates) - MAX_FEEDS_NAMED} more" if len(candidates) > MAX_FEEDS_NAMED else ""
+    message = f"The address leads to a web page with several feeds. Give the address of one of them: {feed_list}{others}."
     raise Refused(message, code="several_feeds", field="config.url")
 
 
@@ -164,13 +164,13 @@ def _is_comments_feed(feed: FeedCandidate) -> bool:
 
 
 def _distinct_sorted(feeds: list[FeedCandidate]) -> tuple[FeedCandidate, ...]:
-    """Return the feeds, each once, feeds of comments last."""
+    """Return the feeds, each address once, feeds of comments last; at most `MAX_CANDIDATES`."""
     distinct = list({feed.url: feed for feed in reversed(feeds)}.values())[::-1]
     return tuple(sorted(distinct, key=_is_comments_feed))[:MAX_CANDIDATES]
 
 
 def _link_parameter(parameters: str, name: str) -> str:
-    """Return a parameter of a `Link` header; empty without it."""
+    """Return a parameter of a `Link` header, or an empty string if it has none of that name."""
     match = re.search(rf"\b{name}\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))", parameters, re.IGNORECASE)
     return (match[1] or match[2] or "") if match else ""
 
@@ -189,11 +189,10 @@ def _well_known_addresses(url: str) -> list[str]:
 def _is_feed(url: str, http: Client, deadline: float) -> bool:
     """Return whether the first bytes at an address look like a feed's.
 
-    A page shows that it is none within them.
+    The answer is no if the address can't be fetched, or if the time left is needed for the feed itself.
     """
     left = deadline - monotonic() - TIMEOUT_SECONDS
     if left <= 0:
-        # The remaining time is needed for fetching the feed itself.
         return False
     try:
         response = http.get(
@@ -213,10 +212,10 @@ def _is_feed(url: str, http: Client, deadline: float) -> bool:
 # --- Hosts whose feeds are known by their addresses (read in their documents, November 2026) ---
 
 
-def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
+def feeds_of_known_host(url: str) -> tuple[FeedCandidate, ...]:
     """Return the feeds of a page at a host whose feed addresses are known, without fetching it.
 
-    Empty for any other host, and where the address is a feed's.
+    The result is empty for any other host or page, and if the address is a feed's.
     """
     try:
         parts = urlsplit(url)
@@ -254,7 +253,7 @@ def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
 
 
 def _youtube_feeds(query: str, steps: list[str]) -> tuple[FeedCandidate, ...]:
-    """Return the feed of a channel or playlist on YouTube; empty for other addresses."""
+    """Return the feed of a channel or playlist on YouTube, or nothing for other addresses."""
     feeds = "https://www.youtube.com/feeds/videos.xml"
     if steps[0] == "channel" and len(steps) >= 2:
         return (FeedCandidate(f"{feeds}?channel_id={steps[1]}", "YouTube channel", "atom"),)

@@ -1,7 +1,7 @@
-"""Bounds feedparser's two parsers: they end where a document costs more than an honest feed does.
+"""Bounds feedparser's two parsers: they end if a document costs more than an honest feed does.
 
-The check before them (`markup_bounds`) can't suffice: in a broken document the two parsers and that check
-don't agree on where tags begin. Here each call is counted as it comes.
+The check before them (`markup_bounds`) can't suffice, because the two parsers and that check don't agree on
+where the tags of a broken document begin. Here each call is counted as it comes.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pipeline.text.markup_bounds import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FEED_TAGS
 MAX_TEXTS: Final = 1_000_000
 """The most pieces of text, references and end tags: 5 MiB of escaped articles have a third of that."""
 MAX_BASE_CHARACTERS: Final = 4096
-"""The longest base address; each tag is resolved against it."""
+"""The longest base address, against which the addresses of each tag are resolved."""
 MAX_LINE_CHARACTERS: Final = 2000
-"""The longest date or name; patterns that look for an address in one take time in the square of it."""
+"""The longest date or name; searching it for an address takes time in the square of its length."""
 
 _Mixin: Final = feedparser.mixin._FeedParserMixin  # noqa: SLF001
 _LONG_ELEMENTS: Final = _Mixin.can_contain_dangerous_markup | _Mixin.can_be_relative_uri
 
 
 class TooMuch(Exception):
-    """Raised where the document has more of anything than an honest feed."""
+    """Raised if the document has more tags, texts or levels, or a longer base, than an honest feed."""
 
 
 def _raise_unless(is_within: object) -> None:

@@ -1,13 +1,13 @@
 """Runs the helper process that parses feeds: started once, it parses each feed in a fork with hard limits.
 
 It is run by its path, isolated from the environment, and imports nothing of the project that needs more than
-Python. Parsing hostile feeds can take minutes and gigabytes (400 kB of `<!--` cost feedparser 24 s), which
-only a process can be stopped from; a fork costs milliseconds where a start of Python with its libraries costs
-a tenth of a second.
+Python and feedparser. Parsing a hostile feed can take minutes and gigabytes (400 kB of `<!--` cost feedparser
+24 s), and only a process can be stopped at that; a fork costs milliseconds, while a start of Python with its
+libraries costs a tenth of a second.
 
 A question is two lengths (4 bytes each, big-endian), a JSON object `{"url", "content_type"}` and the
-document. The answer is a length and lines of JSON: the feed without its entries, then one line for each
-entry.
+document. The answer is a length (4 bytes) and lines of JSON: the feed without its entries, then one line for
+each entry; or one line with a `problem`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import struct
 import sys
 from typing import Final
 
-# A feed of 5 MiB with 500 articles costs about 2 s, one with 20,000 bare entries about 5 s.
 CPU_SECONDS: Final = 8
-# The same feeds take about 50 MB.
+"""A feed of 5 MiB with 500 articles costs about 2 s, one with 20,000 bare entries about 5 s."""
 MEMORY_BYTES: Final = 384 * 1024 * 1024
-# An idle process ends; the next question starts another one.
+"""The same feeds take about 50 MB."""
 IDLE_SECONDS: Final = 60
+"""After so long without a question the process ends; the next question starts another one."""
 LENGTHS: Final = struct.Struct(">II")
 LENGTH: Final = struct.Struct(">I")
 
 
 def answer_of(document: bytes, *, url: str, content_type: str) -> bytes:
-    """Return the answer to one question, whatever the document holds."""
+    """Return the answer to one question: the feed, or the problem with the document."""
     from pipeline.sources.feeds.parse import FeedUnreadable, read_document  # noqa: PLC0415  needs the path from main()
 
     try:
@@ -54,7 +54,7 @@ def _to_json_lines(*records: object) -> bytes:
 
 
 def apply_limits() -> None:
-    """Limit CPU time and memory of this process."""
+    """Limit CPU time and memory of this process, and let it write no core dump."""
     limits = (
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_AS, MEMORY_BYTES),
@@ -69,7 +69,7 @@ def apply_limits() -> None:
 
 
 def _answer_in_fork(document: bytes, question: dict[str, str]) -> bytes:
-    """Return the answer of a fork that parses only this document, and may die of it."""
+    """Return the answer of a fork that parses only this document; if it dies, the problem `too_complex`."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -86,7 +86,7 @@ def _answer_in_fork(document: bytes, question: dict[str, str]) -> bytes:
 
 
 def _read_exactly(count: int) -> bytes | None:
-    """Return that many bytes of standard input; `None` where it ended before."""
+    """Return `count` bytes of standard input, or `None` if it ends earlier."""
     pieces = []
     while count:
         piece = os.read(0, min(count, 1 << 20))
@@ -98,7 +98,7 @@ def _read_exactly(count: int) -> bytes | None:
 
 
 def serve() -> None:
-    """Answer questions until none comes for `IDLE_SECONDS`."""
+    """Answer questions until standard input ends, or none comes for `IDLE_SECONDS`."""
     while select.select([0], [], [], IDLE_SECONDS)[0]:
         head = _read_exactly(LENGTHS.size)
         if head is None:

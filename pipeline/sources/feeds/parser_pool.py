@@ -1,4 +1,4 @@
-"""Keeps the helper processes that parse feeds: lent one at a time, ended when they are late or old."""
+"""Keeps the helper processes that parse feeds: each has one user at a time, and ends when it is late or old."""
 
 from __future__ import annotations
 
@@ -29,23 +29,16 @@ MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 
 
 class HelperDied(Exception):
-    """Raised where the helper ended, or could not be started, before it answered."""
+    """Raised if the helper ended before it answered, could not be started, or announced too long an answer."""
 
 
 class Helper:
     """One process of `parser_child`, asked by one thread at a time."""
 
     def __init__(self) -> None:
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-W",
-            "ignore",
-            str(CHILD),
-            str(CHILD.parents[3]),
-            _library_folder(),
-        ]
+        # `-I` ignores Python's variables and leaves the script's folder off the path; `-S` starts faster.
+        options = ("-I", "-S", "-W", "ignore")
+        command = [sys.executable, *options, str(CHILD), str(CHILD.parents[3]), _library_folder()]
         try:
             # No `preexec_fn`, which is unsafe in a process with threads. The environment is empty, so that nothing
             # secret is near a parser of hostile input. Its own group, so that it dies together with its fork.
@@ -67,11 +60,15 @@ class Helper:
         self._out = self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
-        self.asked = 0
+        self.question_count = 0
 
     def ask(self, question: bytes, document: bytes, *, deadline: float) -> bytes:
-        """Return the answer. Raises `TimeoutError` at `deadline` (of `monotonic()`), and `HelperDied`."""
-        self.asked += 1
+        """Return the answer.
+
+        Raises `TimeoutError` at `deadline` (of `monotonic()`), and `HelperDied` if the helper ends earlier or
+        announces more than `MAX_ANSWER_BYTES`.
+        """
+        self.question_count += 1
         try:
             for piece in (LENGTHS.pack(len(question), len(document)), question, document):
                 self._write(piece, deadline)
@@ -83,7 +80,7 @@ class Helper:
             raise HelperDied from error
 
     def _write(self, content: bytes, deadline: float) -> None:
-        """Write all bytes before the deadline."""
+        """Write all bytes. Raises `TimeoutError` at the deadline, `BrokenPipeError` if the helper has ended."""
         view = memoryview(content)
         while view:
             _wait_for_pipe(self._in, select.POLLOUT, deadline)
@@ -91,7 +88,7 @@ class Helper:
                 view = view[os.write(self._in, view[:PIECE_BYTES]) :]
 
     def _read(self, count: int, deadline: float) -> bytes:
-        """Read that many bytes before the deadline."""
+        """Read `count` bytes. Raises `TimeoutError` at the deadline, `HelperDied` if the helper has ended."""
         received = bytearray()
         while len(received) < count:
             _wait_for_pipe(self._out, select.POLLIN, deadline)
@@ -132,7 +129,10 @@ _lock: Final = threading.Lock()
 
 
 def ask_child(document: bytes, *, url: str, content_type: str, seconds: float) -> list[bytes]:
-    """Return the lines of the answer (see `parser_child`). Raises `TimeoutError` and `HelperDied`."""
+    """Return the lines of the answer (see `parser_child`).
+
+    Raises `TimeoutError` after `seconds`, and `HelperDied` if a helper that was just started gives no answer.
+    """
     question = json.dumps({"url": url, "content_type": content_type}).encode()
     deadline = monotonic() + seconds
     while True:
@@ -141,7 +141,7 @@ def ask_child(document: bytes, *, url: str, content_type: str, seconds: float) -
             answer = helper.ask(question, document, deadline=deadline)
         except HelperDied:
             helper.end()
-            # A pooled helper that was idle for a while has ended by itself; the next one is asked.
+            # A pooled helper that was idle for a while has ended; the next one is asked.
             if is_fresh:
                 raise
         except BaseException:
@@ -162,7 +162,7 @@ def close() -> None:
 
 
 def _take_helper() -> tuple[Helper, bool]:
-    """Return a helper, and whether it was just started."""
+    """Return a helper, and whether it was just started. Raises `HelperDied` if none can be started."""
     with _lock:
         if _idle:
             return _idle.pop(), False
@@ -170,8 +170,8 @@ def _take_helper() -> tuple[Helper, bool]:
 
 
 def _return_helper(helper: Helper) -> None:
-    """Keep the helper for the next question, or end it where it is old or not needed."""
-    if helper.asked < MAX_FEEDS_PER_HELPER:
+    """Keep the helper for the next question, or end it if it is old or not needed."""
+    if helper.question_count < MAX_FEEDS_PER_HELPER:
         with _lock:
             if len(_idle) < MAX_IDLE_HELPERS:
                 _idle.append(helper)
@@ -196,7 +196,7 @@ atexit.register(close)
 
 @cache
 def _library_folder() -> str:
-    """Return the folder that feedparser is installed in."""
+    """Return the folder that feedparser is installed in. Raises `RuntimeError` if it isn't installed."""
     spec = find_spec("feedparser")
     if spec is None or spec.origin is None:
         message = "feedparser is not installed"

@@ -26,14 +26,14 @@ _ENTRY_END: Final = re.compile(r"</(?:[\w.-]{1,40}:)?(?:item|entry)\s*>", re.IGN
 
 
 def frame_of(text: str) -> str:
-    """Return the text before the first entry and after the last one."""
+    """Return the text before the first entry and after the last one, each cut to `MAX_FRAME_CHARACTERS`."""
     first = _FIRST_ENTRY.search(text)
     if first is None:
         return text[:MAX_FRAME_CHARACTERS]
+    # `deque` keeps only the last match, so that many entries cost no memory.
     ends = deque(_ENTRY_END.finditer(text, first.end()), maxlen=1)
-    return text[: first.start()][:MAX_FRAME_CHARACTERS] + (
-        text[ends[0].end() :][:MAX_FRAME_CHARACTERS] if ends else ""
-    )
+    after_entries = text[ends[0].end() :][:MAX_FRAME_CHARACTERS] if ends else ""
+    return text[: first.start()][:MAX_FRAME_CHARACTERS] + after_entries
 
 
 MAX_UNCUT_ENTRIES: Final = 5000
@@ -57,40 +57,42 @@ _SKIP_DAYS: Final = re.compile(r"<skipdays\b[^<>]{0,200}>", re.IGNORECASE)
 
 
 def _content_of(opening: re.Pattern[str], frame: str) -> str:
-    """Return the content of the first such element; empty where it doesn't end soon."""
+    """Return the content of the first such element in lower case.
+
+    It is empty if there is no such element, or if it doesn't end within 4,000 characters.
+    """
     match = opening.search(frame)
     content, end, _ = frame[match.end() :][:4000].lower().partition("</skip") if match else ("", "", "")
     return content if end else ""
 
 
 def skipped_hours(frame: str) -> list[int]:
-    """Return `skipHours` in GMT, 0 to 23; RSS 0.91 counts from 1 to 24. All 24 of them mean nothing."""
+    """Return `skipHours` in GMT, 0 to 23, or an empty list if all 24 are named. RSS 0.91 counts to 24."""
     values = re.findall(r"<hour\b[^<>]{0,200}>\s*+([0-9]{1,2})\s*+</hour", _content_of(_SKIP_HOURS, frame))
     hours = sorted({int(hour) % 24 for hour in values if int(hour) <= 24})
     return hours if len(hours) < 24 else []
 
 
 def skipped_days(frame: str) -> list[int]:
-    """Return `skipDays` in GMT, Monday 0; all seven of them mean nothing."""
+    """Return `skipDays` in GMT, with Monday as 0, or an empty list if all seven are named."""
     values = re.findall(r"<day\b[^<>]{0,200}>\s*+([a-z]{6,9})\s*+</day", _content_of(_SKIP_DAYS, frame))
     days = sorted({DAYS.index(day) for day in values if day in DAYS})
     return days if len(days) < 7 else []
 
 
 def deleted_ids(text: str) -> list[str]:
-    """Return the ids of entries that an Atom feed declares deleted (RFC 6721, `at:deleted-entry`)."""
+    """Return the ids of at most `MAX_DELETED` entries that an Atom feed declares deleted (RFC 6721)."""
     bound_prefix = re.search(
         r"xmlns:([\w.-]{1,40})\s*=\s*[\"']" + re.escape(TOMBSTONES_NAMESPACE) + r"/?[\"']",
         text[:MAX_FRAME_CHARACTERS],
     )
-    namespace_inside = (
-        ""
-        if bound_prefix or TOMBSTONES_NAMESPACE not in text
-        else r"(?=[^<>]{0,2000}" + re.escape(TOMBSTONES_NAMESPACE) + ")"
-    )
-    if not bound_prefix and not namespace_inside:
+    if bound_prefix is None and TOMBSTONES_NAMESPACE not in text:
         return []
-    prefix = re.escape(bound_prefix[1]) + ":" if bound_prefix else ""
+    if bound_prefix:
+        prefix, namespace_inside = re.escape(bound_prefix[1]) + ":", ""
+    else:
+        # Without a prefix each element declares the namespace itself: `<deleted-entry xmlns="…" ref="…">`.
+        prefix, namespace_inside = "", r"(?=[^<>]{0,2000}" + re.escape(TOMBSTONES_NAMESPACE) + ")"
     elements = re.finditer(rf"<{prefix}deleted-entry\b{namespace_inside}([^<>]{{1,4000}})>", text)
     ids: dict[str, None] = {}
     for element in elements:
@@ -112,9 +114,9 @@ _FEED_WORD: Final = re.compile(r"(?:^|[^a-z])(?:feeds?|rss2?|atom|rdf)(?:[^a-z]|
 
 
 def links_of(text: str, url: str) -> list[dict[str, Any]]:
-    """Return the links of a web page that lead, or seem to lead, to its feeds.
+    """Return the links of a web page that lead, or seem to lead, to its feeds; at most `MAX_LINKS`.
 
-    `mime_type` is `link` for `<link rel=alternate>` and `anchor` for `<a>`; `type` is a MIME type or empty.
+    `kind` is `link` for `<link rel=alternate>` and `anchor` for `<a>`; `type` is a MIME type or empty.
     """
     text = text[:MAX_PAGE_CHARACTERS]
     base = _BASE.search(text)
@@ -135,13 +137,13 @@ def links_of(text: str, url: str) -> list[dict[str, Any]]:
 
 
 def _add_once(links_by_url: dict[str, dict[str, Any]], address: str, record: dict[str, str]) -> None:
-    """Add a link unless its address is there already."""
+    """Add a link unless its address is empty or there already."""
     if address and address not in links_by_url:
         links_by_url[address] = {**record, "url": address, "title": " ".join(record["title"].split())[:200]}
 
 
 def _attribute(attributes: str, name: str) -> str:
-    """Return an attribute's value; empty without it."""
+    """Return an attribute's value, or an empty string if there is no such attribute."""
     match = re.search(
         rf"(?:^|[\s\"']){name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", attributes, re.IGNORECASE
     )
@@ -149,7 +151,7 @@ def _attribute(attributes: str, name: str) -> str:
 
 
 def _absolute_address(base: str, href: str) -> str:
-    """Return the absolute http(s) address without its fragment, or ""."""
+    """Return the absolute http(s) address without its fragment, or "" if it isn't one or is too long."""
     try:
         address = urljoin(base, "".join(href.split())).partition("#")[0] if href else ""
     except ValueError:
@@ -166,7 +168,7 @@ _RELATIVE_ADDRESS: Final = re.compile(
 
 
 def make_links_absolute(html: str, base: str) -> str:
-    """Return the HTML with absolute addresses; everything else stays as it was."""
+    """Return the HTML with the addresses in its attributes made absolute, unless they can't be read."""
 
     def resolve_attribute(attribute: re.Match[str]) -> str:
         value = attribute[2] or attribute[3] or attribute[4]
@@ -177,8 +179,6 @@ def make_links_absolute(html: str, base: str) -> str:
         quote = "'" if attribute[3] else '"'
         return f"{attribute[1]}{quote}{address}{quote}"
 
-    return (
-        _START_TAG.sub(lambda tag: _RELATIVE_ADDRESS.sub(resolve_attribute, tag[0]), html)
-        if "=" in html
-        else html
-    )
+    if "=" not in html:
+        return html
+    return _START_TAG.sub(lambda tag: _RELATIVE_ADDRESS.sub(resolve_attribute, tag[0]), html)

@@ -14,8 +14,8 @@ from pipeline.sources.feeds import parser_pool
 from pipeline.text.html_text import html_to_text
 from pipeline.text.plain_text import plain_text
 
-# Nearly four times the CPU limit of the child, for busy machines.
 WALL_SECONDS: Final = 30
+"""Nearly four times the CPU limit of the child, for busy machines."""
 _CLOCK_TOLERANCE: Final = timedelta(minutes=5)
 
 
@@ -27,7 +27,7 @@ class _MediaRecord(TypedDict):
 class EntryRecord(TypedDict):
     """One entry as the helper read it.
 
-    `id` is what the document says, which may stand for several entries.
+    `id` is the id in the document, which may stand for several entries; `at` is its date in seconds since 1970.
     """
 
     id: str
@@ -44,10 +44,7 @@ class EntryRecord(TypedDict):
 
 
 class LinkRecord(TypedDict):
-    """A link of a web page that may lead to a feed.
-
-    `kind` is `link` or `anchor`, `type` a MIME type or empty.
-    """
+    """A link of a web page that may lead to a feed. `kind` is `link` or `anchor`, `type` a MIME type or empty."""
 
     url: str
     title: str
@@ -75,7 +72,10 @@ class _Answer(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FeedDocument:
-    """A parsed document: its records newest first, and how long the feed asks to be left alone."""
+    """A parsed document, its records newest first.
+
+    `wait` is how long the feed asks not to be polled, `deleted` the ids that it declares deleted.
+    """
 
     title: str
     records: tuple[EntryRecord, ...]
@@ -90,7 +90,7 @@ class FeedDocument:
 
 
 class WebPage(Refused):
-    """Raised where the document is a web page; `links` are its links that may lead to feeds."""
+    """Raised if the document is a web page; `links` are its links that may lead to feeds."""
 
     def __init__(self, links: tuple[LinkRecord, ...]) -> None:
         message = "The address leads to a web page, not to a feed. Give the address of the page's feed."
@@ -99,10 +99,11 @@ class WebPage(Refused):
 
 
 def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
-    """Return what an RSS, RDF, Atom or JSON feed says.
+    """Return the parsed RSS, RDF, Atom or JSON feed.
 
-    `url` is where the document came from, against which its relative addresses resolve. Raises `WebPage`,
-    `Refused` for a document that is no feed or costs too much, `TryLater` where the machine was too busy.
+    `url` is the address of the document, against which its relative addresses resolve. Raises `WebPage` if
+    the document is a web page, `Refused` if it is another document that is no feed, is unsafe or costs too
+    much, and `TryLater` if the machine was too busy.
     """
     lines = _ask_helper(document, url=url, content_type=content_type)
     answer = cast("_Answer", json.loads(lines[0]))
@@ -127,7 +128,7 @@ def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
 
 
 def _ask_helper(document: bytes, *, url: str, content_type: str) -> list[bytes]:
-    """Return the helper's answer in lines. Raises `TryLater`."""
+    """Return the helper's answer in lines. Raises `TryLater` if there is none within `WALL_SECONDS`."""
     try:
         return parser_pool.ask_child(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
     except TimeoutError:

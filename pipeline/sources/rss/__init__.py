@@ -16,9 +16,9 @@ from pipeline.sources.base import FETCH_SECONDS, Entry, Fetch, Hub, Note, Quiet,
 from pipeline.sources.config_fields import BATCH_HOURS, Group, WebAddress, clean
 from pipeline.sources.feeds import discovery
 from pipeline.sources.feeds.answers import (
-    from_outbound,
+    as_plugin_error,
     hub_in_headers,
-    moved_to,
+    permanent_address,
     raise_for_response,
     validators_of,
     wait_of,
@@ -52,8 +52,9 @@ SETTINGS: Final = Group(
 class _PollState:
     """The state between two polls: validators as the server sent them, and a hash in case they are wrong.
 
-    `feed_url` is where the feed of a web page was found, empty where the given address is the feed's own.
-    `wait_seconds`, `quiet` and `hub` are what the document said, for the answers that hold no document.
+    `feed_url` is where the feed of a web page was found, or an empty string if `url` is the feed's address.
+    `wait_seconds`, `quiet` and `hub` come from the last document, for answers that hold none. `known` are the
+    identities of the entries.
     """
 
     url: str
@@ -68,7 +69,7 @@ class _PollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, url: str) -> _PollState:
-        """Return the stored state; empty where it is of another address."""
+        """Return the stored state, or an empty state if it is of another address."""
         # After a change of the address, the validators belong to another document.
         if state.get("url") != url:
             return cls(url)
@@ -88,7 +89,7 @@ class _PollState:
         )
 
     def as_state(self) -> dict[str, Any]:
-        """Return it as JSON to store."""
+        """Return the state as JSON to store."""
         return {
             "url": self.url,
             "feed_url": self.feed_url,
@@ -110,13 +111,13 @@ class _PollState:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """A note where the feed was found from a web page."""
+        """A note that the feed was found from a web page, or nothing if it wasn't."""
         if not self.feed_url:
             return ()
         return (Note("feed_found", f"The address is a web page's; its feed at {self.feed_url} is read."),)
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request, with the validators where there are any."""
+        """Return the headers of a request, with the validators if there are any."""
         headers = {"Accept": ACCEPT}
         # Without the hash no body was read, so "not modified" would have no meaning.
         if self.body_sha256 and self.etag:
@@ -132,22 +133,23 @@ class _PollState:
 
 
 def _strings_in(value: object) -> tuple[str, ...]:
-    """Return the strings in a list; empty for any other value."""
+    """Return the strings in a list, or an empty tuple for any other value."""
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 def _integers_in(value: object) -> frozenset[int]:
-    """Return the integers in a list; empty for any other value."""
-    return (
-        frozenset(each for each in value if isinstance(each, int)) if isinstance(value, list) else frozenset()
-    )
+    """Return the integers in a list, or an empty set for any other value."""
+    values = value if isinstance(value, list) else []
+    return frozenset(each for each in values if isinstance(each, int))
 
 
 class _FoundFeedGone(Exception):
-    """Raised where the feed that was found from a web page is no longer there."""
+    """Raised if the feed that an earlier poll found from a web page is no longer there."""
 
 
 class Rss(Source):
+    """Reads a feed, or the one feed of a web page."""
+
     kind = "rss"
     label = "RSS or Atom feed"
     evidence = Evidence("server", "WordPress 6.1", "tests/sources/test_real_wordpress.py")
@@ -168,8 +170,8 @@ class Rss(Source):
     ) -> Fetch:
         """Fetch the feed once; an empty `state` makes the request unconditional.
 
-        The address of a web page will do where the page has one feed: it is remembered in `state` and named
-        in a note. A page with several is refused with their addresses.
+        The address of a web page will do if the page has one feed: it is remembered in `state` and named
+        in a note. A page with several feeds is refused with their addresses.
         """
         del environment
         feed_fetch = _FeedFetch(http, now, monotonic() + FETCH_SECONDS)
@@ -179,7 +181,7 @@ class Rss(Source):
                 return feed_fetch.poll(poll_state)
             except _FoundFeedGone:
                 poll_state = _PollState(poll_state.url, known=poll_state.known)
-        known_feeds = discovery.of_special_host(poll_state.url)
+        known_feeds = discovery.feeds_of_known_host(poll_state.url)
         if len(known_feeds) == 1:
             try:
                 return feed_fetch.poll(replace(poll_state, feed_url=known_feeds[0].url))
@@ -189,10 +191,11 @@ class Rss(Source):
         try:
             return feed_fetch.poll(poll_state)
         except WebPage as page:
-            candidates = discovery.of_page(page.links, feed_fetch.page, http, deadline=feed_fetch.deadline)
-            return feed_fetch.poll(
-                replace(poll_state, feed_url=discovery.choose_feed(candidates or known_feeds).url)
+            candidates = discovery.find_feeds_on_page(
+                page.links, feed_fetch.page, http, deadline=feed_fetch.deadline
             )
+            feed = discovery.choose_feed(candidates or known_feeds)
+            return feed_fetch.poll(replace(poll_state, feed_url=feed.url))
 
 
 class _FeedFetch:
@@ -206,7 +209,11 @@ class _FeedFetch:
         """The last response that was parsed as a document."""
 
     def poll(self, poll_state: _PollState) -> Fetch:
-        """Fetch the feed, and return what it says."""
+        """Fetch the feed and return the result.
+
+        Raises `_FoundFeedGone` if a feed that was found from a web page is lost, `WebPage` if the address is
+        a web page's, and `Refused` or `TryLater` if it gives no feed.
+        """
         try:
             response = self.http.get(
                 poll_state.address,
@@ -216,7 +223,7 @@ class _FeedFetch:
                 max_redirects=MAX_REDIRECTS,
             )
         except OutboundError as error:
-            raise from_outbound(error) from error
+            raise as_plugin_error(error) from error
         is_lost = response.status in {HTTPStatus.GONE, HTTPStatus.NOT_FOUND}
         if is_lost and poll_state.feed_url and poll_state.body_sha256:
             raise _FoundFeedGone
@@ -251,7 +258,7 @@ class _FeedFetch:
         return Fetch(entries=(), not_modified=True, **self._common_fields(poll_state, response))
 
     def _changed_fetch(self, poll_state: _PollState, response: Response) -> Fetch:
-        """Return the result for a feed that has changed: its entries and what to remember."""
+        """Return the result for a feed that has changed, with its entries."""
         self.page = response
         document = self._read_document(poll_state, response)
         identities, known = identify(document.records, poll_state.known)
@@ -264,14 +271,14 @@ class _FeedFetch:
             for identity in document.deleted
             if identity not in identities
         ]
-        new_memory = replace(
+        new_state = replace(
             poll_state,
             wait_seconds=int(document.wait.total_seconds()) if document.wait else 0,
             quiet=document.quiet,
             hub=hub_in_headers(response) or document.hub,
             known=known,
         )
-        common_fields = self._common_fields(new_memory, response)
+        common_fields = self._common_fields(new_state, response)
         common_fields["notes"] = (*common_fields["notes"], *notes_on(document, now=self.now))
         return Fetch(
             entries=(*entries, *withdrawn),
@@ -284,7 +291,8 @@ class _FeedFetch:
     def _read_document(self, poll_state: _PollState, response: Response) -> FeedDocument:
         """Return the parsed document.
 
-        Raises `WebPage`, or `_FoundFeedGone` where the found feed has become a page.
+        Raises `WebPage` if the source's address is a web page's, `_FoundFeedGone` if the found feed has
+        become a page, `Refused` if it never was a feed or can't be read, and `TryLater` on a busy machine.
         """
         content_type = response.headers.get("Content-Type", "")
         try:
@@ -308,7 +316,7 @@ class _FeedFetch:
         return {
             "state": poll_state.as_state(),
             "wait_at_least": wait_at_least if wait_at_least > timedelta(0) else None,
-            "moved_to": "" if poll_state.feed_url else moved_to(response, poll_state.url),
+            "moved_to": "" if poll_state.feed_url else permanent_address(response, poll_state.url),
             "notes": poll_state.notes,
             "quiet": poll_state.quiet,
             "hub": poll_state.hub,

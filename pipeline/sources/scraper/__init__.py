@@ -47,12 +47,14 @@ SETTINGS: Final = Group(
 
 
 class Scraper(Source):
-    """Reads pages. How the address is read is decided at the first poll, and said in a note:
+    """Reads web pages.
+
+    The first poll decides how the address is read, and a note says so:
 
     - with `sitemap`: the pages of that sitemap whose addresses lie under `url`'s folder;
     - with `item_selector`: the pages that the matching links of `url` lead to;
     - an address of a sitemap: its pages;
-    - with `max_pages` 1, or where the page says that it is an article (JSON-LD, OpenGraph): the page itself;
+    - with `max_pages` 1, or if the page says that it is an article (JSON-LD, OpenGraph): the page itself;
     - a page with three or more links that look like articles, or a front page with one: those pages;
     - a front page without such links: the pages of the site's sitemaps;
     - else the page itself.
@@ -83,7 +85,8 @@ class Scraper(Source):
     ) -> Fetch:
         """Read the pages that there is time for; the rest waits for the next poll.
 
-        An empty `state` reads everything again.
+        An empty `state` reads everything again. Raises `Refused` and `TryLater` if the source as a whole can't
+        be read.
         """
         for name in ("url", "sitemap"):
             if config.get(name) and not host_in(config[name]):
@@ -120,7 +123,7 @@ class Scraper(Source):
 
 
 class _StaticTranslator(HTMLTranslator):
-    """Refuses pseudo-classes of a user's pointer, which match nothing in a page that nobody looks at."""
+    """Refuses pseudo-classes of a user's pointer, which match nothing in a page that no person views."""
 
     def xpath_pseudo(self, pseudo: Pseudo) -> XPathExpr:
         if pseudo.ident in {"active", "focus", "hover", "target", "visited"}:
@@ -130,7 +133,7 @@ class _StaticTranslator(HTMLTranslator):
 
 
 def _xpath_of(selector: str) -> str:
-    """Return an XPath that matches what the selector does, anywhere in a document. Raises `Refused`."""
+    """Return an XPath that matches the same elements. Raises `Refused` if the selector can't be read."""
     try:
         return _StaticTranslator().css_to_xpath(selector, prefix="//")
     except SelectorError as error:

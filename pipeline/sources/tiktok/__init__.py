@@ -11,7 +11,7 @@ from pipeline.plugins import Evidence
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
 from pipeline.sources.tiktok.links_poll import SingleVideosPoll
-from pipeline.sources.tiktok.listing import AccountPoll, list_videos, unlisted
+from pipeline.sources.tiktok.listing import AccountPoll, find_unlistable_settings, list_videos
 from pipeline.sources.tiktok.oembed import OEmbed
 from pipeline.sources.tiktok.poll_state import TikTokPollState
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_LINKS: Final = 100
 CALLS_SECONDS: Final = 34
-"""All calls end within this time after the poll began."""
+"""The seconds after the beginning of a poll within which all calls to TikTok end."""
 
 _USERNAME_PATTERN: Final = r"^\s*@?[A-Za-z0-9_.]{2,24}\s*$"
 _HASHTAG_PATTERN: Final = r"^\s*#?[^\s#@/\\?%&<>\u0000-\u001f\u007f\ud800-\udfff]{1,100}\s*$"
@@ -39,7 +39,7 @@ _LINK_PATTERN: Final = (
 
 @dataclass(frozen=True)
 class Name(Text):
-    """A name that people write with or without its sign; it is stored without."""
+    """A name that people write with or without its `sign`, and that is stored without it."""
 
     sign: str = ""
 
@@ -68,7 +68,7 @@ SETTINGS: Final = Group(
 
 
 class TikTok(Source):
-    """Reads links by oEmbed, accounts and hashtags through yt-dlp where the operator has it."""
+    """Reads links by oEmbed, accounts and hashtags through yt-dlp if the operator has it."""
 
     kind = "tiktok"
     label = "TikTok"
@@ -85,9 +85,9 @@ class TikTok(Source):
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
 
-    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def guess_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Read the address of an account or hashtag as its name."""
-        guessed = super().meant(values)
+        guessed = super().guess_settings(values)
         for name, value in list(guessed.items()):
             address = value[0] if isinstance(value, list) and len(value) == 1 else value
             match = _ACCOUNT_OR_TAG_URL.match(address) if isinstance(address, str) else None
@@ -97,7 +97,7 @@ class TikTok(Source):
         return guessed
 
     def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
-        return unlisted(environment["VIDEO_TOOL"])
+        return find_unlistable_settings(environment["VIDEO_TOOL"])
 
     def fetch(
         self,
@@ -108,13 +108,12 @@ class TikTok(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """Return the videos that are new or changed since `state`, and those that were taken back."""
+        """Return new and changed videos and withdrawals. Raises `TryLater` if nothing could be read."""
         deadline = monotonic() + CALLS_SECONDS
         oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline, now)
         if "links" in config:
-            return SingleVideosPoll(TikTokPollState.of(state, place="links"), oembed, now).run(
-                config["links"]
-            )
+            links_state = TikTokPollState.of(state, place="links")
+            return SingleVideosPoll(links_state, oembed, now).run(config["links"])
         place = next(f"{name}:{config[name]}" for name in ("username", "hashtag") if name in config)
         videos = list_videos(config, tool=environment["VIDEO_TOOL"], now=now)
         return AccountPoll(TikTokPollState.of(state, place=place), oembed, now).run(videos)

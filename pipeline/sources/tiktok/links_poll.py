@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from pipeline.sources.tiktok.video import TikTokVideo
 
 LINKS_PER_POLL: Final = 50
-"""New links that one poll reads at most; the others wait for the next one."""
+"""The most new links that one poll reads; the others wait for the next poll."""
 RECHECKS_PER_POLL: Final = 5
-"""Known links that one poll checks again at most, of those that are due."""
+"""The most known links that one poll checks again, of those that are due."""
 RECHECK_AFTER: Final = timedelta(days=7)
-"""When a link that led to a video is checked again."""
+"""The time after which a link that led to a video is checked again."""
 RECHECK_UNAVAILABLE_AFTER: Final = timedelta(days=1)
-"""When a link that led to no video is checked again."""
+"""The time after which a link that led to no video is checked again."""
 MAX_MISSES: Final = 3
-"""How often a link that never led to a video is tried, a day apart."""
+"""The number of times, a day apart, that a link is tried that never led to a video."""
 MISSES_UNTIL_WITHDRAWN: Final = 2
-"""After so many checks in a row without its video, a given entry is withdrawn."""
+"""The number of checks in a row without its video after which an entry is withdrawn."""
 MAX_STALLED: Final = 2
-"""After so many links in a row that TikTok didn't answer, the rest is left for the next poll."""
+"""The number of links in a row without an answer after which the rest is left for the next poll."""
 BLOCKED_PAUSE: Final = timedelta(hours=6)
-"""How long nothing is read after TikTok refused, where it names no time."""
+"""The time without any call after TikTok refused this service and named no time."""
 
 UNAVAILABLE: Final = "TikTok shows no such video: it was deleted, it is private, or the link is wrong."
 _LEFT_OUT_MESSAGES: Final = {
@@ -51,9 +51,10 @@ class SingleVideosPoll:
     entries: list[Entry] = field(default_factory=list)
     failure: NoVideo | None = None
     stalled: int = 0
+    """The number of links in a row that TikTok didn't answer."""
 
     def run(self, links: Iterable[str]) -> Fetch:
-        """Read new links and recheck due ones. Raises `TryLater` where TikTok answered nothing at all."""
+        """Read new links and check due ones again. Raises `TryLater` if TikTok answered nothing at all."""
         state = self.state
         all_links = list(links)
         # Links that were removed from the settings aren't checked any more.
@@ -63,14 +64,14 @@ class SingleVideosPoll:
         due.sort(key=lambda link: state.records[link].next)
         is_paused = state.paused_until > self._now_seconds
         todo = [] if is_paused else [*new[:LINKS_PER_POLL], *due[:RECHECKS_PER_POLL]]
-        answered = 0
+        answer_count = 0
         for link in todo:
-            answered += self._read_link(link)
-        if self.failure is not None and not answered:
+            answer_count += self._read_link(link)
+        if self.failure is not None and not answer_count:
             raise _as_try_later(self.failure)
         state.begun = state.begun or self._now_seconds
         notes = self._notes(sum(1 for link in all_links if link not in state.records))
-        notes_have_ended = have_notes_ended(notes, told_before=state.told)
+        notes_have_ended = have_notes_ended(notes, previous_count=state.told)
         state.told = len(notes)
         return Fetch(
             entries=tuple(self.entries),
@@ -85,7 +86,7 @@ class SingleVideosPoll:
         return int(self.now.timestamp())
 
     def _read_link(self, link: str) -> bool:
-        """Read a link; return whether TikTok answered anything about it."""
+        """Read a link and record the result. Return `True` if TikTok answered anything about it."""
         if self.failure is not None and (
             self.failure.kind in {"blocked", "late"} or self.stalled >= MAX_STALLED
         ):
@@ -112,9 +113,11 @@ class SingleVideosPoll:
             self.state.paused_until = int((self.now + (error.after or BLOCKED_PAUSE)).timestamp())
 
     def _record_video(self, link: str, record: TikTokRecord, video: TikTokVideo) -> None:
-        """Record the video that a link leads to, and give it as an entry where it is new or has changed."""
-        other_records = [other for key, other in self.state.records.items() if key != link]
-        is_duplicate = any(other.video_id == video.id and other.fate == "given" for other in other_records)
+        """Record the video of a link, and add an entry if it is new or changed, and of no other link."""
+        other_records = [record for key, record in self.state.records.items() if key != link]
+        is_duplicate = any(
+            each_record.video_id == video.id and each_record.fate == "given" for each_record in other_records
+        )
         has_changed = record.fate != "given" or record.fingerprint != video.fingerprint
         if has_changed and not is_duplicate:
             self.entries.append(video.entry)
@@ -125,7 +128,11 @@ class SingleVideosPoll:
         self.state.records[link] = record
 
     def _record_missing(self, link: str, record: TikTokRecord, kind: str) -> None:
-        """Record that a link leads to no video, and withdraw or leave out its entry."""
+        """Record that a link leads to no video.
+
+        Its entry is withdrawn after `MISSES_UNTIL_WITHDRAWN` such checks in a row; a link that never had an
+        entry gets one that is left out, at the first check.
+        """
         record.missing += 1
         record.next = int((self.now + RECHECK_UNAVAILABLE_AFTER).timestamp())
         if record.fate == "given":
@@ -148,7 +155,7 @@ class SingleVideosPoll:
         self.state.records[link] = record
 
     def _notes(self, waiting: int) -> list[Note]:
-        """Return a note on links that wait for a later poll."""
+        """Return a note on a pause or on links that wait for a later poll, or nothing."""
         if self.state.paused_until > self._now_seconds:
             until = datetime.fromtimestamp(self.state.paused_until, tz=UTC)
             message = (

@@ -1,6 +1,6 @@
-"""Lists the videos of a TikTok account or hashtag through yt-dlp, where the operator has it.
+"""Lists the videos of a TikTok account or hashtag through yt-dlp, if the operator has it.
 
-TikTok itself shows these lists to nobody but people.
+TikTok itself shows these lists only to people.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.sources import yt_dlp
 from pipeline.sources.base import Entry, Fetch
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
 from pipeline.sources.tiktok.poll_state import TikTokPollState, TikTokRecord
-from pipeline.sources.tiktok.video import SITE, external_id, from_tool
+from pipeline.sources.tiktok.video import SITE, external_id, from_yt_dlp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 MAX_VIDEOS: Final = 15
 MAX_CHECKS_PER_POLL: Final = 3
+"""The most videos missing from the list that one poll checks by oEmbed."""
 MISSES_UNTIL_WITHDRAWN: Final = 2
+"""The number of such checks in a row without the video after which its entry is withdrawn."""
 TOOL_MISSING_WAIT: Final = timedelta(hours=24)
 BLOCKED_WAIT: Final = timedelta(hours=6)
 
@@ -65,7 +67,7 @@ _FAILURE_MESSAGES: Final = {
 _OTHER_FAILURE: Final = ("tool_failed", "yt-dlp could not list the videos.")
 
 
-def unlisted(tool: str) -> dict[str, Unavailability]:
+def find_unlistable_settings(tool: str) -> dict[str, Unavailability]:
     """Return the settings that can't be used because this instance has no tool to list their videos."""
     if tool and yt_dlp.is_installed(tool):
         return {}
@@ -77,12 +79,12 @@ def unlisted(tool: str) -> dict[str, Unavailability]:
 
 
 def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[TikTokVideo]:
-    """Return the newest videos, newest first. Raises `TryLater`."""
+    """Return the newest videos, newest first. Raises `TryLater` if the tool is missing or fails."""
     if "hashtag" in config:
         address = f"{SITE}/tag/{quote(config['hashtag'], safe='')}"
     else:
         address = f"{SITE}/@{quote(config['username'], safe='')}"
-    missing = next(iter(unlisted(tool).values()), None)
+    missing = next(iter(find_unlistable_settings(tool).values()), None)
     if missing is not None:
         raise TryLater(missing.sentence, code=missing.code, after=TOOL_MISSING_WAIT)
     try:
@@ -93,21 +95,21 @@ def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[
         code, message = _FAILURE_MESSAGES.get(error.kind, _OTHER_FAILURE)
         wait = {"blocked": BLOCKED_WAIT, "missing": TOOL_MISSING_WAIT}.get(error.kind)
         raise TryLater(message, code=code, after=wait) from None
-    listed = answer.get("entries")
-    videos = [from_tool(each, now) for each in (listed if isinstance(listed, list) else [])[:MAX_VIDEOS]]
+    items = answer.get("entries")
+    videos = [from_yt_dlp(each, now) for each in (items if isinstance(items, list) else [])[:MAX_VIDEOS]]
     return [video for video in videos if video is not None]
 
 
 @dataclass
 class AccountPoll:
-    """The work of one poll; `run` may be called once."""
+    """The work of one poll of an account or hashtag; `run` may be called once."""
 
     state: TikTokPollState
     oembed: OEmbed
     now: datetime
 
     def run(self, videos: list[TikTokVideo]) -> Fetch:
-        """Return what is new or edited among the videos, and what was taken back."""
+        """Return the new and edited ones of the videos, and withdrawals of those that were taken back."""
         state = self.state
         entries: list[Entry] = []
         for video in videos:
@@ -128,11 +130,12 @@ class AccountPoll:
         return Fetch(entries=tuple(entries), state=state.as_state(), not_modified=not entries)
 
     def _withdrawn_entries(self, videos: list[TikTokVideo]) -> list[Entry]:
-        """Return withdrawals of videos that are missing between others.
+        """Return withdrawals of videos that are missing between others in the list.
 
-        oEmbed must not show them any more either, twice in a row.
+        A video is withdrawn if oEmbed doesn't show it any more either, twice in a row. Only
+        `MAX_CHECKS_PER_POLL` videos are checked.
         """
-        listed = {video.id for video in videos}
+        listed_ids = {video.id for video in videos}
         oldest = min((_published_seconds(video) for video in videos if video.published_at), default=0)
         missing = [
             record
@@ -140,7 +143,7 @@ class AccountPoll:
             if record.fate == "given"
             and oldest
             and record.published > oldest
-            and record.video_id not in listed
+            and record.video_id not in listed_ids
         ]
         withdrawn = []
         for record in missing[:MAX_CHECKS_PER_POLL]:
@@ -159,5 +162,5 @@ class AccountPoll:
 
 
 def _published_seconds(video: TikTokVideo) -> int:
-    """Return when the video was published in seconds since 1970; 0 where that isn't known."""
+    """Return the video's moment of publication in seconds since 1970, or 0 if it isn't known."""
     return int(video.published_at.timestamp()) if video.published_at else 0

@@ -32,10 +32,11 @@ MAX_WAIT: Final = timedelta(hours=24)
 
 
 class NoVideo(Exception):
-    """Raised where a link gives no video. `after` is how long TikTok asks to wait.
+    """Raised if a link gives no video.
 
     `kind` is `unavailable` (deleted, private or a wrong link: TikTok doesn't tell which), `not_a_video`,
-    `blocked`, `away` (no answer, or a fault of TikTok's own) or `late` (no time was left).
+    `blocked`, `away` (no answer, or a fault at TikTok) or `late` (no time was left). `after` is the wait that
+    TikTok asks for, if it is `blocked`.
     """
 
     def __init__(self, kind: str, after: timedelta | None = None) -> None:
@@ -46,7 +47,10 @@ class NoVideo(Exception):
 
 @dataclass(frozen=True)
 class OEmbed:
-    """Calls TikTok until `deadline`, in seconds of `time.monotonic()`; `now` is the moment of the poll."""
+    """Calls TikTok until `deadline`, in seconds of `time.monotonic()`; `now` is the moment of the poll.
+
+    `base` and `short_base` are the addresses of TikTok and of its short links.
+    """
 
     http: Client
     base: str
@@ -55,7 +59,10 @@ class OEmbed:
     now: datetime
 
     def resolve_link(self, link: str) -> str:
-        """Return the video's own address behind a link, which may be a short one. Raises `NoVideo`."""
+        """Return the address of the video that a link leads to; the link may be a short one.
+
+        Raises `NoVideo` if it leads to none within `MAX_HOPS` redirects, or TikTok doesn't answer.
+        """
         address = link
         for _hop in range(MAX_HOPS):
             if video_id_of(address):
@@ -75,7 +82,7 @@ class OEmbed:
         raise NoVideo("unavailable")
 
     def video(self, address: str) -> TikTokVideo:
-        """Return the video that TikTok describes at a video's own address. Raises `NoVideo`."""
+        """Return the video at a video's address. Raises `NoVideo` if TikTok doesn't describe one."""
         response = self._get(f"{self.base}/oembed?url={quote(address, safe='')}")
         _raise_for_status(response, now=self.now)
         try:
@@ -94,7 +101,7 @@ class OEmbed:
         return video
 
     def _request_url(self, address: str) -> str:
-        """Return the URL to call for an address; the operator's base addresses replace TikTok's."""
+        """Return the URL to call for an address: with the operator's base addresses in place of TikTok's."""
         parts = urlsplit(address)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         if (parts.hostname or "").lower() not in SHORT_HOSTS:
@@ -103,7 +110,7 @@ class OEmbed:
         return address if self.short_base == DEFAULT_SHORT_BASE else self.short_base + path
 
     def _get(self, url: str) -> Response:
-        """Call a URL before the deadline. Raises `NoVideo`."""
+        """Return the response of a URL. Raises `NoVideo` if there is no time left or no response."""
         left = self.deadline - monotonic()
         if left < 1:
             raise NoVideo("late")
@@ -119,8 +126,8 @@ def _raise_for_status(response: Response, *, now: datetime) -> None:
     """Raise `NoVideo` for a status other than 200."""
     status = response.status
     if status in {401, 403, 429}:
-        after = read_retry_after(response.headers, now=now, longest=MAX_WAIT)
-        raise NoVideo("blocked", after or None)
+        wait = read_retry_after(response.headers, now=now, longest=MAX_WAIT)
+        raise NoVideo("blocked", wait or None)
     if status >= 500:
         raise NoVideo("away")
     if status != 200:

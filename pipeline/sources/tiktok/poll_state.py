@@ -1,4 +1,4 @@
-"""Stores what a TikTok source remembers of each link or video from poll to poll."""
+"""Stores the poll state of a TikTok source: a record of each link or video."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ NEVER: Final = 0
 
 @dataclass
 class TikTokRecord:
-    """A link or video. `fate` is `given`, `left_out`, `withdrawn` or `double`.
+    """A link or video.
 
-    Times are seconds since 1970; `next` is when to check again, or `NEVER`.
+    `fate` is `given`, `left_out`, `withdrawn`, `double` (another link leads to the same video), or empty for a
+    new record. Times are seconds since 1970; `next` is when to check again, or `NEVER`. `missing` is the
+    number of checks in a row without the video.
     """
 
     video_id: str = ""
@@ -34,9 +36,9 @@ class TikTokRecord:
 class TikTokPollState:
     """The poll state of one source.
 
-    `records` are by link, or by the video's id where an account is listed. `floor` is when the oldest video
-    of an account's first list was published, 0 where the list was complete; `told` is how many notes the last
-    poll brought.
+    `place` is the setting that is polled; `records` are by link, or by the video's id if an account or
+    hashtag is listed. Times are seconds since 1970. `floor` is when the oldest video of the first list was
+    published, or 0 if that list was complete; `told` is the number of notes of the last poll.
     """
 
     place: str
@@ -48,19 +50,15 @@ class TikTokPollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, place: str) -> TikTokPollState:
-        """Return the stored state; empty where it is of another place."""
+        """Return the stored state, or an empty state if it is of another place."""
         poll_state = cls(place)
         stored_records = state.get("records")
         if state.get("place") != place or not isinstance(stored_records, dict):
             return poll_state
-        poll_state.begun, poll_state.floor = (
-            _positive_int(state.get("begun")),
-            _positive_int(state.get("floor")),
-        )
-        poll_state.paused_until, poll_state.told = (
-            _positive_int(state.get("paused_until")),
-            _positive_int(state.get("told")),
-        )
+        poll_state.begun = _positive_int(state.get("begun"))
+        poll_state.floor = _positive_int(state.get("floor"))
+        poll_state.paused_until = _positive_int(state.get("paused_until"))
+        poll_state.told = _positive_int(state.get("told"))
         for key, stored in stored_records.items():
             if isinstance(stored, dict):
                 texts = [stored.get(name) for name in ("video_id", "address", "fingerprint", "fate")]
@@ -79,7 +77,7 @@ class TikTokPollState:
         return poll_state
 
     def as_state(self) -> dict[str, Any]:
-        """Return it as JSON to store."""
+        """Return the state as JSON to store, with the newest `MAX_RECORDS` records."""
         newest = list(self.records.items())[-MAX_RECORDS:]
         return {
             "place": self.place,
@@ -92,5 +90,5 @@ class TikTokPollState:
 
 
 def _positive_int(value: object) -> int:
-    """Return a positive integer; 0 for any other value."""
+    """Return a positive integer, or 0 for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -20,15 +20,17 @@ SHORT_HOSTS: Final = frozenset({"vm.tiktok.com", "vt.tiktok.com"})
 MAX_CAPTION_CHARACTERS: Final = 4000
 """TikTok's own limit of a caption (support.tiktok.com, "Adding a description", read in November 2026)."""
 
+_VIDEO_ID: Final = re.compile(r"[0-9]{6,25}")
 _VIDEO_PATH: Final = re.compile(
-    r"/(?:@(?P<name>[^/?#]{1,60})/(?:video|photo)|v|embed(?:/v2)?)/(?P<id>[0-9]{6,25})"
+    rf"/(?:@(?P<name>[^/?#]{{1,60}})/(?:video|photo)|v|embed(?:/v2)?)/(?P<id>{_VIDEO_ID.pattern})"
 )
+"""The path of a video, such as `/@example/video/7106594312292453675` or `/embed/v2/7106594312292453675`."""
 _ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class TikTokVideo:
-    """A video; `by` names where its data come from: `oembed` or `tool`."""
+    """A video; `by` names the origin of its data: `oembed`, or `tool` for yt-dlp."""
 
     id: str
     url: str
@@ -42,15 +44,15 @@ class TikTokVideo:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the caption, which changes where the caption is edited."""
+        """A hash of the caption, which changes if the caption is edited in more than its blanks."""
         return hashlib.sha256(" ".join(self.caption.split()).encode()).hexdigest()[:16]
 
     @property
     def entry(self) -> Entry:
-        """The video as an entry; left out where it has no caption."""
+        """The video as an entry, which is left out if the video has no caption."""
         lines = self.caption.splitlines() or [""]
         media = [EntryMedia(self.thumbnail, "image/jpeg")] if self.thumbnail.startswith("https://") else []
-        wordless = Note(
+        no_caption = Note(
             "no_words", "The video has no caption, and TikTok doesn't publish what is said in it."
         )
         return Entry(
@@ -67,7 +69,7 @@ class TikTokVideo:
                 "duration_seconds": self.duration_seconds,
                 "by": self.by,
             },
-            left_out=None if self.caption else wordless,
+            left_out=None if self.caption else no_caption,
         )
 
 
@@ -77,24 +79,24 @@ def external_id(video_id: str) -> str:
 
 
 def video_id_of(address: str) -> str:
-    """Return the number in a video's own address; empty for short links and other pages."""
+    """Return the number in a video's address, or an empty string for short links and other pages."""
     match = _VIDEO_PATH.search(_split_url(address).path)
     return match["id"] if match else ""
 
 
 def plain_address(address: str) -> str:
-    """Return the address without the parameters that sharing adds."""
+    """Return the address on www.tiktok.com, without the query that sharing adds and without a final slash."""
     return f"{SITE}{_split_url(address).path.rstrip('/')}"
 
 
 def is_tiktok(address: str) -> bool:
-    """Return whether the address is at TikTok."""
+    """Return whether the address is on a host of TikTok."""
     host = (_split_url(address).hostname or "").lower()
     return host == "tiktok.com" or host.endswith(".tiktok.com")
 
 
 def _split_url(address: str) -> SplitResult:
-    """Return the parts of an address; empty ones where it can't be read."""
+    """Return the parts of an address, all of them empty if it can't be read."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -102,36 +104,39 @@ def _split_url(address: str) -> SplitResult:
 
 
 def from_oembed(answer: Mapping[str, Any], address: str) -> TikTokVideo | None:
-    """Return the video in an oEmbed answer; `None` where it is no video.
+    """Return the video in an oEmbed answer, or `None` if the answer has no video's id or no title.
 
-    Fields: developers.tiktok.com/doc/embed-videos, read in November 2026.
+    The fields are those of developers.tiktok.com/doc/embed-videos, read in November 2026.
     """
-    video_id = video_id_of(address) or str(answer.get("embed_product_id") or "")
-    if not re.fullmatch(r"[0-9]{6,25}", video_id) or not isinstance(answer.get("title"), str):
+    id_in_address = video_id_of(address)
+    video_id = id_in_address or str(answer.get("embed_product_id") or "")
+    if not _VIDEO_ID.fullmatch(video_id) or not isinstance(answer.get("title"), str):
         return None
-    name = str(answer.get("author_unique_id") or str(answer.get("author_url") or "").partition("/@")[2])
+    name = _clean_line(
+        str(answer.get("author_unique_id") or str(answer.get("author_url") or "").partition("/@")[2])
+    )
     return TikTokVideo(
         id=video_id,
-        url=plain_address(address)
-        if video_id_of(address)
-        else f"{SITE}/@{_clean_line(name)}/video/{video_id}",
+        url=plain_address(address) if id_in_address else f"{SITE}/@{name}/video/{video_id}",
         caption=_clean_text(answer["title"]),
-        author=_clean_line(answer.get("author_name")) or _clean_line(name),
-        author_name=_clean_line(name),
+        author=_clean_line(answer.get("author_name")) or name,
+        author_name=name,
         by="oembed",
         thumbnail=_clean_line(answer.get("thumbnail_url")),
     )
 
 
-def from_tool(item: object, now: datetime) -> TikTokVideo | None:
-    """Return the video in an item of `yt-dlp --flat-playlist`; `None` where it is none."""
-    if not isinstance(item, dict) or not re.fullmatch(r"[0-9]{6,25}", str(item.get("id"))):
+def from_yt_dlp(item: object, now: datetime) -> TikTokVideo | None:
+    """Return the video in an item of `yt-dlp --flat-playlist`, or `None` if the item has no video's id."""
+    if not isinstance(item, dict) or not _VIDEO_ID.fullmatch(str(item.get("id"))):
         return None
     name = _clean_line(item.get("uploader"))
     url = str(item.get("webpage_url") or item.get("url") or "")
     thumbnails = item.get("thumbnails")
-    last = thumbnails[-1] if isinstance(thumbnails, list) and thumbnails else {}
-    timestamp, duration = item.get("timestamp"), item.get("duration")
+    thumbnail = thumbnails[-1] if isinstance(thumbnails, list) and thumbnails else {}
+    duration = item.get("duration")
+    if not isinstance(duration, int | float) or not 0 < duration < 1_000_000:
+        duration = None
     return TikTokVideo(
         id=str(item["id"]),
         url=plain_address(url) if is_tiktok(url) else f"{SITE}/@{name}/video/{item['id']}",
@@ -139,16 +144,14 @@ def from_tool(item: object, now: datetime) -> TikTokVideo | None:
         author=_clean_line(item.get("channel")) or name,
         author_name=name,
         by="tool",
-        thumbnail=_clean_line(last.get("url")) if isinstance(last, dict) else "",
-        published_at=_to_datetime(timestamp, now),
-        duration_seconds=int(duration)
-        if isinstance(duration, int | float) and 0 < duration < 1_000_000
-        else None,
+        thumbnail=_clean_line(thumbnail.get("url")) if isinstance(thumbnail, dict) else "",
+        published_at=_to_datetime(item.get("timestamp"), now),
+        duration_seconds=None if duration is None else int(duration),
     )
 
 
 def _to_datetime(value: object, now: datetime) -> datetime | None:
-    """Return the moment of a timestamp, not after `now`; `None` for an impossible one."""
+    """Return the moment of a timestamp, not after `now`, or `None` for an impossible value."""
     # The first number is a date before TikTok began, the second a year that `datetime` can still hold.
     if not isinstance(value, int | float) or not 1_400_000_000 < value < 4_000_000_000:
         return None
@@ -156,11 +159,11 @@ def _to_datetime(value: object, now: datetime) -> datetime | None:
 
 
 def _clean_text(value: object) -> str:
-    """Return a text without illegal characters, its lines trimmed; empty for any other value."""
+    """Return a text with trimmed lines, cut to `MAX_CAPTION_CHARACTERS`, or "" for any other value."""
     text = _ILLEGAL_CHARACTERS.sub("", value) if isinstance(value, str) else ""
     return "\n".join(line.strip() for line in text[:MAX_CAPTION_CHARACTERS].splitlines()).strip()
 
 
 def _clean_line(value: object) -> str:
-    """Return a text on one line, cut to 500 characters."""
+    """Return a text on one line, cut to 500 characters, or "" for any other value."""
     return " ".join(_clean_text(value)[:500].split())

@@ -1,4 +1,4 @@
-"""Turns a page into an entry: its identity, what its rules and licences allow, whether it has own text."""
+"""Turns a page into an entry, and finds reasons to leave it out: its rules, its terms, or the lack of a text."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ONLY_LINKS: Final = "only_links"
 ONLY_TITLE: Final = "only_title"
 _MIN_SENTENCE_WORDS: Final = 5
 _LINK_WORDS_FACTOR: Final = 4
-"""A page is a list of links where these have this many times the words of all else."""
+"""A page is a list of links if its links have more than this many times the words of the other text."""
 _SERVER_INDEX: Final = re.compile(r"(?:Index of|Directory listing for) ?/", re.IGNORECASE)
 _MIN_UNSPACED_LETTERS: Final = 15
-"""So many letters without a space, and without characters of addresses, are a script without spaces."""
+"""So many letters without a space, and without characters of addresses, count as a script without spaces."""
 _MARKDOWN_LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _LINE_MARKS: Final = re.compile(r"^(?:[-*+>#|]+|\d+[.)])\s+")
 _SENTENCE_END: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u061f\u0964][\"')\]\u201d\u2019\u00bb]*$")
@@ -58,7 +58,7 @@ _MESSAGES: Final = {
 
 
 def rules_of(page: PageText, visit: Visit, *, robot: str) -> tuple[str, ...]:
-    """Return the known robots' rules of the page's head and `X-Robots-Tag` for this robot."""
+    """Return the known rules for this robot in the page's head and `X-Robots-Tag`, sorted."""
     words = [word for text in page.robots for word in _rule_words(text)]
     # A header may name the robot that it speaks to: `X-Robots-Tag: otherbot: noindex`.
     speaks_to_us = True
@@ -72,12 +72,12 @@ def rules_of(page: PageText, visit: Visit, *, robot: str) -> tuple[str, ...]:
 
 
 def sentence_of(code: str) -> str:
-    """Return for people why a page is left out; empty for one that is taken in or gone."""
+    """Return the reason for people why a page is left out, or an empty string for another code."""
     return _MESSAGES.get(code, "")
 
 
 def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note | None:
-    """Return why the page's own rules or nature keep it from being worked on; `None` where it may be."""
+    """Return why no item may be made of the page, by its rules or for want of text, or `None` if one may."""
     code = ""
     if {"noindex", "none"} & set(rules):
         code = "noindex"
@@ -101,7 +101,7 @@ def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note |
 def entry_of(
     page: PageText, visit: Visit, *, identity: str, rules: tuple[str, ...], left_out: Note | None
 ) -> Entry:
-    """Return the page as an entry; one that is left out has no body."""
+    """Return the page as an entry, without its body if it is left out."""
     return Entry(
         external_id=identity[:EXTERNAL_ID_CHARACTERS],
         url=own_address(page, visit),
@@ -118,9 +118,9 @@ def entry_of(
 
 
 def own_address(page: PageText, visit: Visit) -> str:
-    """Return the page's canonical address where it is of the same host, else the visited one.
+    """Return the page's canonical address, or the visited one if the canonical one can't be trusted.
 
-    An address of another site may not stand for this page.
+    That is so for an address of another host, and for a front page that isn't the visited page.
     """
     canonical = page.canonical
     if not canonical or bare_host(canonical) != bare_host(visit.url):
@@ -132,7 +132,7 @@ def own_address(page: PageText, visit: Visit) -> str:
 
 
 def _metadata(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the page's rules, licence and descriptions."""
+    """Return the metadata of the entry: rules, licence, and what the page says of itself and its site."""
     metadata: dict[str, Any] = {"robots": list(rules), "licence": page.licence}
     if page.is_tdm_reserved or visit.tdm_header.strip() == "1":
         metadata["tdm_reservation"] = True
@@ -146,50 +146,49 @@ def _metadata(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Mapping[s
 
 
 def _rule_words(text: str) -> list[str]:
-    """Return the words of a robots' rule."""
+    """Return the words of a rule for robots."""
     return re.findall(r"[a-z]+", text.lower())
 
 
 def why_empty(page: PageText) -> str:
-    """Return why a page has no text of its own; empty for a page that has.
+    """Return why a page has no text of its own, or an empty string if it has, or has no body at all.
 
-    That is a sentence, or more lines that aren't links. `only_links` is a list of links, such as a server's
-    index of a folder; `only_title` a page with nothing but its title.
+    Text of its own is a sentence, or more other lines than lines that are links. `only_links` is a list of
+    links, such as a server's index of a folder; `only_title` a page with nothing but its title.
     """
     lines = [line for line in map(_clean_line, page.body.splitlines()) if line]
-    own_lines = [line for line in lines if _comparable(line) != _comparable(page.title)]
-    if not own_lines:
+    lines_below_title = [line for line in lines if _comparable(line) != _comparable(page.title)]
+    if not lines_below_title:
         return ONLY_TITLE if lines else ""
-    texts = _texts_beside_links(own_lines, page)
+    texts = _texts_outside_links(lines_below_title, page)
     if any(_is_sentence(text) for text in texts):
         return ""
-    link_lines = len(own_lines) - len(texts)
-    return ONLY_LINKS if link_lines and link_lines >= len(texts) else ""
+    link_line_count = len(lines_below_title) - len(texts)
+    return ONLY_LINKS if link_line_count and link_line_count >= len(texts) else ""
 
 
 def is_list_of_links(page: PageText) -> bool:
-    """Return whether a page has no text of its own, or little beside its links.
+    """Return whether a page has no text of its own, or little next to its links.
 
-    A heading or "Newest first." is little. A server's index of a folder isn't counted.
+    A heading or "Newest first." is little. A server's index of a folder isn't such a list.
     """
     if _SERVER_INDEX.match(page.title):
         return False
     if not page.body.strip() or why_empty(page):
         return True
     lines = [line for line in map(_clean_line, page.body.splitlines()) if line]
-    words_beside = sum(len(_words_in(line)) for line in _texts_beside_links(lines, page))
-    return words_beside * _LINK_WORDS_FACTOR < sum(
-        len(_words_in(link.text)) for link in page.links if link.place != "nav"
-    )
+    other_words = sum(len(_words_in(line)) for line in _texts_outside_links(lines, page))
+    link_words = sum(len(_words_in(link.text)) for link in page.links if link.place != "nav")
+    return other_words * _LINK_WORDS_FACTOR < link_words
 
 
-def _texts_beside_links(lines: Sequence[str], page: PageText) -> list[str]:
-    """Return the texts beside the links of the lines, without lines that are a link."""
+def _texts_outside_links(lines: Sequence[str], page: PageText) -> list[str]:
+    """Return the text outside of links of each line that has some and isn't a link as a whole."""
     links = {_comparable(link.text) for link in page.links}
     return [
         text
         for line in lines
-        if _comparable(_MARKDOWN_LINK.sub(r"\1", line)) not in links and (text := _text_beside_links(line))
+        if _comparable(_MARKDOWN_LINK.sub(r"\1", line)) not in links and (text := _text_outside_links(line))
     ]
 
 
@@ -198,8 +197,8 @@ def _clean_line(text: str) -> str:
     return _LINE_MARKS.sub("", text.strip())
 
 
-def _text_beside_links(line: str) -> str:
-    """Return the text beside a line's links; empty where that is dates, sizes and marks."""
+def _text_outside_links(line: str) -> str:
+    """Return the text outside of a line's links, or an empty string if it is only dates, sizes and marks."""
     text = _MARKDOWN_LINK.sub(" ", line).strip()
     return text if len(_words_in(text)) > 1 or _is_sentence(text) else ""
 
@@ -217,7 +216,7 @@ def _is_sentence(text: str) -> bool:
 
 
 def _words_in(text: str) -> list[str]:
-    """Return the words of a text; file names, numbers and addresses are none."""
+    """Return the words of a text, without file names, numbers and addresses."""
     return [word for word in text.split() if _WORD.fullmatch(word.strip(_CHARACTERS_AROUND_WORDS))]
 
 

@@ -1,4 +1,4 @@
-"""Finds pages that a page of links or sitemaps list, and which of the links look like articles."""
+"""Finds the pages that a page of links or a sitemap lists, and chooses the links that look like articles."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ MAX_FILES_PER_POLL: Final = 50
 MAX_LINKS_PER_POLL: Final = 100_000
 """After so many links no further file is read in one poll; one file has 50,000 at the most."""
 MIN_LINKS_TO_JUDGE_DATES: Final = 3
+"""Up to so many links are too few to say that their dates are those of the site's last build."""
 BUILD_SECONDS: Final = 60
-"""Where all changes lie within so many seconds, a site's dates are those of its last build."""
+"""If all changes lie within so many seconds, a site's dates are those of its last build."""
 
 
 # First or last parts of a path under which sites keep pages that are no articles.
@@ -52,7 +53,7 @@ _LIST_SITEMAP_NAME: Final = re.compile(
 )
 
 MIN_ARTICLE_LINKS: Final = 3
-"""With so many links that look like articles a page counts as a list."""
+"""The number of links that look like articles with which a page counts as a list."""
 MIN_ARTICLE_SCORE: Final = 3
 
 
@@ -64,13 +65,13 @@ def find_articles(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
 def find_links(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
     """Return the links to other pages of the same host that are in no menu and may be articles."""
     host = bare_host(page)
-    own = _without_slash(page)
+    page_address = _without_slash(page)
     return [
         link
         for link in links
         if link.place != "nav"
         and bare_host(link.url) == host
-        and _without_slash(link.url) != own
+        and _without_slash(link.url) != page_address
         and not is_never_article(link.url)
     ]
 
@@ -103,7 +104,7 @@ def is_below(url: str, page: str) -> bool:
 
 
 def _article_score(link: PageLink) -> int:
-    """Return how much a link looks like an article's; see `MIN_ARTICLE_SCORE`."""
+    """Return a score of how much a link looks like an article's, to compare with `MIN_ARTICLE_SCORE`."""
     parts = urlsplit(link.url)
     name = parts.path.rstrip("/").rpartition("/")[2]
     words = [word for word in re.split(r"[-_.+]|%20", name) if word]
@@ -118,7 +119,7 @@ def _article_score(link: PageLink) -> int:
 
 
 def bare_host(url: str) -> str:
-    """Return the host without "www."."""
+    """Return the host of an address, with its port, in lower case and without "www."."""
     return urlsplit(url).netloc.lower().removeprefix("www.")
 
 
@@ -131,7 +132,8 @@ def _without_slash(url: str) -> str:
 class PageListing:
     """The pages that are listed now.
 
-    `is_complete` is True where a page that isn't among `links` is listed no more.
+    `is_complete` is `True` if a page that isn't among `links` is listed no more. `problem` is the failure of
+    the first file that couldn't be read. `after` is the wait that the origin asks for, if time ran out.
     """
 
     links: tuple[PageLink, ...]
@@ -139,12 +141,12 @@ class PageListing:
     problem: VisitFailed | None = None
     files_read: int = 0
     files_left_out: int = 0
-    """The number of files that are dropped, beyond those kept for the next polls."""
+    """The number of files that are dropped, because `FILES_KEPT` others wait for the next polls."""
     after: timedelta | None = None
 
 
 def is_sitemap(visit: Visit) -> bool:
-    """Return whether the answer is a sitemap or an index of sitemaps."""
+    """Return whether the answer is a sitemap, an index of sitemaps, or a gzip file, as sitemaps may be."""
     start = visit.body[:2000]
     return (
         start.startswith(b"\x1f\x8b")
@@ -169,10 +171,11 @@ def list_sitemaps(
     reader: PageReader,
     now: int,
 ) -> PageListing:
-    """Return the addresses in all sitemaps that the roots lead to, newest first where they have dates.
+    """Return the addresses in all sitemaps that the roots lead to, newest first if their dates mean anything.
 
-    Those under `below` count, where it is given. Each file is fetched with its validators; one that didn't
-    change is not read. Files that this poll has no time or room for are kept for the next one.
+    Only addresses under `below` count, unless it is empty, and only those that may be articles. Each file is
+    fetched with its validators; an unchanged file is not read. Files beyond the limits of time and number of
+    this poll are kept for the next one.
     """
     walk = _SitemapWalk(state, fetcher, reader)
     walk.run(state.files_waiting or [(root, 0) for root in roots])
@@ -202,7 +205,7 @@ class _SitemapWalk:
         self._reader = reader
 
     def run(self, roots: Iterable[tuple[str, int]]) -> None:
-        """Read the files from these roots on; each has its depth."""
+        """Read the files from these roots on, each given with its depth, until a limit of the poll."""
         queue = list(roots)
         seen_urls = {url for url, _ in queue}
         self._state.files_waiting = []
@@ -233,13 +236,16 @@ class _SitemapWalk:
                 self.is_complete = self.is_complete and not file.is_cut
 
     def _keep_for_next_poll(self, queue: list[tuple[str, int]]) -> None:
-        """Keep the files that are still to be read for the next poll."""
+        """Keep unread files for the next poll, at most `FILES_KEPT`."""
         self.is_complete = False
         self._state.files_waiting = queue[:FILES_KEPT]
         self.files_left_out = len(queue[FILES_KEPT:])
 
     def _read_file(self, url: str) -> SitemapText:
-        """Fetch and parse a file. Raises `VisitFailed` and `OutOfTime`."""
+        """Fetch and parse a file, which has no links if it didn't change.
+
+        Raises `OutOfTime` before the request, and `VisitFailed` if the file can't be fetched or is no sitemap.
+        """
         etag, modified = self._state.files.get(url, ("", "")) if self._state.is_started else ("", "")
         visit = self._fetcher.visit(
             url, etag=etag, last_modified=modified, accept=SITEMAP_ACCEPT, max_bytes=SITEMAP_BYTES
@@ -265,7 +271,11 @@ class _SitemapWalk:
 
 
 def _are_dates_meaningful(links: Sequence[PageLink], *, now: int) -> bool:
-    """Return whether the dates of change mean anything: most pages have one, none is ahead, they differ."""
+    """Return whether the dates of change mean anything.
+
+    At least half of the pages must have one, none may be more than a day ahead, and the dates of more than
+    `MIN_LINKS_TO_JUDGE_DATES` pages must differ by more than `BUILD_SECONDS`.
+    """
     dates = [link.at for link in links if link.at is not None]
     if not dates or len(dates) * 2 < len(links) or max(dates) > now + DAY:
         return False

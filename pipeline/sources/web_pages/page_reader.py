@@ -13,15 +13,15 @@ from pipeline.sources.isolated_child import ChildFailed, IsolatedChild, NoProces
 if TYPE_CHECKING:
     from types import TracebackType
 
-# Twice the CPU limit of the child, for busy machines.
 WALL_SECONDS: Final = 16
+"""Twice the CPU limit of the child, for busy machines."""
 CHILD: Final = Path(__file__).with_name("page_reader_child.py")
 MIN_TEXT_CHARACTERS: Final = 200
 """A page with less text than this may need its JavaScript to run."""
 
 
 class PageUnreadable(Exception):
-    """Raised where the document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
+    """Raised if the document can't be read; `problem` is `empty`, `broken`, `entities` or `too_complex`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -43,7 +43,8 @@ class PageLink:
 class PageText:
     """A parsed page.
 
-    `body` is Markdown, `robots` what its head tells robots, `licence` an address or a name.
+    `body` is Markdown, `robots` holds the rules for robots in its head, `licence` is an address or a name.
+    `says_article` is the page's claim to be an article, `matches` are the links that the selector matches.
     """
 
     title: str
@@ -68,7 +69,7 @@ class PageText:
 
 @dataclass(frozen=True)
 class SitemapText:
-    """A parsed sitemap; `kind` is `urlset`, `index`, or empty for a document that is none."""
+    """A parsed sitemap; `kind` is `urlset`, `index`, or empty for a document that is no sitemap."""
 
     kind: str
     links: tuple[PageLink, ...]
@@ -76,7 +77,7 @@ class SitemapText:
 
 
 class PageReader:
-    """Reads one document after another in one child, which it starts at the first and kills at the end."""
+    """Reads documents in one child process, which is started for the first and killed at the end."""
 
     def __init__(self, *, robot: str) -> None:
         self._child = IsolatedChild(CHILD, library="trafilatura")
@@ -96,10 +97,7 @@ class PageReader:
     def read_page(
         self, document: bytes, *, url: str, content_type: str, xpath: str, now: datetime
     ) -> PageText:
-        """Return the parsed page.
-
-        Raises `PageUnreadable`, and `TryLater` where the machine was too busy.
-        """
+        """Return the parsed page. Raises `PageUnreadable` if it can't be read, `TryLater` on a busy machine."""
         question = {
             "task": "page",
             "url": url,
@@ -110,10 +108,7 @@ class PageReader:
         return _page_of(self._ask(question, document), now=now)
 
     def read_sitemap(self, document: bytes, *, url: str) -> SitemapText:
-        """Return the parsed sitemap.
-
-        Raises `PageUnreadable`, and `TryLater` where the machine was too busy.
-        """
+        """Return the parsed sitemap. Raises `PageUnreadable` if it can't be read, `TryLater` on a busy machine."""
         answer = self._ask({"task": "sitemap", "url": url}, document)
         links = tuple(
             PageLink(each["url"], each["text"], "sitemap", each["at"]) for each in answer["locations"]
@@ -121,7 +116,11 @@ class PageReader:
         return SitemapText(answer["kind"], links, answer["is_cut"])
 
     def _ask(self, question: dict[str, Any], document: bytes) -> dict[str, Any]:
-        """Return the child's answer. Raises `PageUnreadable` and `TryLater`."""
+        """Return the child's answer.
+
+        Raises `PageUnreadable` if the child reports a problem or dies, and `TryLater` if it is too slow or
+        can't be started.
+        """
         try:
             answer: dict[str, Any] = self._child.ask(question, document, seconds=WALL_SECONDS)
         except ChildFailed as failure:
@@ -165,7 +164,7 @@ def _page_of(answer: dict[str, Any], *, now: datetime) -> PageText:
 
 
 def _links_of(records: list[dict[str, Any]]) -> tuple[PageLink, ...]:
-    """Return the links, each address once."""
+    """Return the links that have an address, each address once."""
     by_url = {
         record["url"]: PageLink(record["url"], record["text"], record["place"])
         for record in records

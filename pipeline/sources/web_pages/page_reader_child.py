@@ -1,8 +1,8 @@
 """Runs the child process that reads pages and sitemaps: questions on stdin, answers on stdout, hard limits.
 
 It is run by its path, isolated from the environment, and imports nothing of the project that needs more than
-Python. Each question is a line of JSON with the `length` of the document that follows it; each answer is a
-line of JSON.
+Python. Each question is a line of JSON with the `length` in bytes of the document that follows it; each
+answer is a line of JSON.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pipeline.sources.web_pages.page_values import (
 from pipeline.sources.web_pages.sitemap_reader import TooLarge, read_sitemap
 from pipeline.text.markup_bounds import is_page_too_much
 
-# For one document. Articles of 5 MiB take under 1 s, hostile pages of that size may take for ever.
 CPU_SECONDS: Final = 8
-# A usual page takes 50 MB with the libraries, a sitemap of 50,000 addresses 80 MB.
+"""The limit for one document: articles of 5 MiB take under 1 s, hostile pages may take for ever."""
 MEMORY_BYTES: Final = 768 * 1024 * 1024
+"""A page takes 50 MB with the libraries, a sitemap of 50,000 addresses 80 MB."""
 MAX_LINKS: Final = 3000
 
 _BOMS: Final = (
@@ -56,7 +56,7 @@ _META_CHARSET: Final = re.compile(
 
 
 def decode(document: bytes, content_type: str) -> str:
-    """Return the text by byte order mark, else as UTF-8 if valid, else as labelled, else as windows-1252."""
+    """Return the text by its byte order mark, else as UTF-8 if valid, else as labelled, else as cp1252."""
     for mark, encoding in _BOMS:
         if document.startswith(mark):
             return document[len(mark) :].decode(encoding, errors="replace")
@@ -81,7 +81,7 @@ def decode(document: bytes, content_type: str) -> str:
 
 
 def read_page(document: bytes, question: Record) -> Record:
-    """Return text, metadata and links of one page, in plain JSON types."""
+    """Return text, metadata and links of one page in plain JSON types, or a record with its `problem`."""
     # Imported here, so that the limits apply to it and the parent never pays for it.
     from lxml import html  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
@@ -137,20 +137,20 @@ class _HeadValues:
         ]
 
     def first(self, name: str) -> str:
-        """Return the first value of a name; empty without one."""
+        """Return the first value of a name, or an empty string if there is none."""
         return next(iter(self._metas.get(name, ())), "")
 
     def named(self, names: tuple[str, ...]) -> list[str]:
-        """Return all values of these names."""
+        """Return the first 20 values of these names."""
         return [text for name in names for text in self._metas.get(name, ())][:20]
 
     def link(self, rel: str) -> str:
-        """Return the address of the first link with that relation; empty without one."""
+        """Return the address of the first link with that relation, or an empty string if there is none."""
         return next((href for rels, href in self._links if rel in rels), "")
 
 
 def _licence_of(tree: Any, base: str) -> str:
-    """Return the address of the first `rel=license` link; empty without one."""
+    """Return the address of the first `rel=license` link, or an empty string if there is none."""
     for element in tree.xpath("//*[(self::a or self::link or self::area) and @rel and @href]")[:2000]:
         if "license" in element.get("rel", "").lower().split():
             return web_address(element.get("href"), base)
@@ -158,7 +158,7 @@ def _licence_of(tree: Any, base: str) -> str:
 
 
 def _links(tree: Any, base: str) -> list[Record]:
-    """Return the page's links in order; `place` is `nav`, `heading`, `article` or empty."""
+    """Return the first `MAX_LINKS` links of the page; `place` is `nav`, `heading`, `article` or empty."""
     by_url: dict[str, Record] = {}
     for anchor in tree.iter("a"):
         address = web_address(anchor.get("href"), base).partition("#")[0]
@@ -178,24 +178,24 @@ def _links(tree: Any, base: str) -> list[Record]:
 
 
 def _place_of(anchor: Any) -> str:
-    """Return where a link stands in the page."""
-    place = "heading" if next(anchor.iter("h1", "h2", "h3", "h4"), None) is not None else ""
+    """Return the part of the page that a link stands in: `nav`, `heading`, `article` or empty."""
+    page_part = "heading" if next(anchor.iter("h1", "h2", "h3", "h4"), None) is not None else ""
     for depth, ancestor in enumerate(anchor.iterancestors()):
         if depth == 30:
             break
-        if ancestor.tag in {"nav", "header", "footer", "aside"} and not place:
+        if ancestor.tag in {"nav", "header", "footer", "aside"} and not page_part:
             return "nav"
         if ancestor.tag in {"h1", "h2", "h3", "h4"}:
-            place = "heading"
+            page_part = "heading"
         elif ancestor.tag in {"article", "main"}:
-            place = place or "article"
-    return place
+            page_part = page_part or "article"
+    return page_part
 
 
 def _matches(tree: Any, base: str, xpath: str) -> list[Record]:
-    """Return the links that the selector matches.
+    """Return a link for each element that the selector matches, with an empty address if it has none.
 
-    It matches a link itself, or a block, of which the first link counts, preferably one in a heading.
+    An element may be a link, lie in one, or hold some, of which the first counts, preferably in a heading.
     """
     matches = []
     for element in tree.getroottree().xpath(xpath)[:MAX_LINKS] if xpath else ():
@@ -222,7 +222,7 @@ _ARTICLE_TYPES: Final = _split_words(
 
 
 def _read_json_ld(tree: Any, base: str) -> Record:
-    """Return what JSON-LD says of the page's article, if it says that there is one."""
+    """Return date, author and access of the first article in the page's JSON-LD, and the first licence."""
     record: Record = {"is_article": False, "stated_at": None, "is_free": True}
     for script in tree.xpath("//script[@type='application/ld+json']")[:20]:
         try:
@@ -251,28 +251,27 @@ def _read_json_ld(tree: Any, base: str) -> Record:
 
 
 def _author_of(value: Any) -> str:
-    """Return the names of the authors, separated by commas."""
+    """Return the names of at most ten authors, separated by commas."""
     people = value if isinstance(value, list) else [value]
     names = [person.get("name") if isinstance(person, dict) else person for person in people[:10]]
     return ", ".join(line_of(name)[:100] for name in names if isinstance(name, str))
 
 
 def _flatten(value: Any) -> list[Record]:
-    """Return all objects in JSON-LD, also those in `@graph`."""
+    """Return the objects in JSON-LD, also those in `@graph`, at most 200 of each list."""
     nodes = value if isinstance(value, list) else [value]
     flat = []
     for node in nodes[:200]:
         if isinstance(node, dict):
             flat.append(node)
             graph = node.get("@graph")
-            flat += (
-                [inner for inner in graph[:200] if isinstance(inner, dict)] if isinstance(graph, list) else []
-            )
+            inner_nodes = graph[:200] if isinstance(graph, list) else []
+            flat += [inner for inner in inner_nodes if isinstance(inner, dict)]
     return flat
 
 
 def _extract_article(tree: Any, url: str) -> Record:
-    """Return title, author and text as trafilatura finds them; the text is Markdown."""
+    """Return title, author, date, description and Markdown by trafilatura, after hidden elements are removed."""
     from trafilatura import bare_extraction  # noqa: PLC0415
     from trafilatura.xml import xmltotxt  # noqa: PLC0415
 
@@ -318,7 +317,7 @@ _HIDING_STYLE: Final = re.compile(
 
 
 def _drop_hidden(tree: Any) -> None:
-    """Remove comments and elements that the page hides; the text behind them stays."""
+    """Remove comments, and the elements that the page hides."""
     for comment in tree.xpath("//comment()"):
         if comment.getparent() is not None:
             comment.drop_tree()
@@ -329,17 +328,11 @@ def _drop_hidden(tree: Any) -> None:
             element.drop_tree()
 
 
-# --- Sitemaps ---
-
-
-# --- Texts ---
-
-
 # --- The process ---
 
 
 def _set_limit(resource_kind: int, maximum: int) -> None:
-    """Set a limit of this process."""
+    """Set a limit of this process, unless the system refuses it."""
     try:
         _, hard = resource.getrlimit(resource_kind)
         resource.setrlimit(resource_kind, (maximum, hard))
@@ -349,15 +342,13 @@ def _set_limit(resource_kind: int, maximum: int) -> None:
 
 
 def _answer(question: Record, document: bytes) -> Record:
-    """Return the answer to one question, whatever the document holds."""
+    """Return the answer to one question: the page or sitemap, or the problem with the document."""
     used = resource.getrusage(resource.RUSAGE_SELF)
+    # The system counts the CPU time of the whole process, so the limit is raised for each question.
     _set_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + CPU_SECONDS)
     try:
-        return (
-            read_sitemap(document, question)
-            if question["task"] == "sitemap"
-            else read_page(document, question)
-        )
+        read = read_sitemap if question["task"] == "sitemap" else read_page
+        return read(document, question)
     except (MemoryError, TooLarge):
         return {"problem": "too_complex"}
     except Exception as error:  # noqa: BLE001  lxml and trafilatura fail in many ways, and each means the same to the parent

@@ -20,16 +20,16 @@ ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\
 
 
 def line_of(value: object) -> str:
-    """Return a text on one line without illegal characters; empty for any other value."""
-    return (
-        " ".join(ILLEGAL_CHARACTERS.sub("", value)[: 10 * MAX_LINE_CHARACTERS].split())[:MAX_LINE_CHARACTERS]
-        if isinstance(value, str)
-        else ""
-    )
+    """Return a text on one line, cut to `MAX_LINE_CHARACTERS`, or an empty string for any other value."""
+    if not isinstance(value, str):
+        return ""
+    # Cut before it is split, which bounds the work for a text of megabytes.
+    start = ILLEGAL_CHARACTERS.sub("", value)[: 10 * MAX_LINE_CHARACTERS]
+    return " ".join(start.split())[:MAX_LINE_CHARACTERS]
 
 
 def web_address(value: object, base: str) -> str:
-    """Return the absolute http(s) address, or ""."""
+    """Return the absolute http(s) address, or an empty string if it isn't one or is too long."""
     text = "".join(value[: 4 * MAX_URL_CHARACTERS].split()) if isinstance(value, str) else ""
     try:
         address = urljoin(base, text) if text else ""
@@ -40,7 +40,10 @@ def web_address(value: object, base: str) -> str:
 
 
 def timestamp_of(text: object) -> int | None:
-    """Return an ISO date in seconds since 1970, in UTC unless it names a zone; `None` for another text."""
+    """Return an ISO date in seconds since 1970, read in UTC unless it names a zone.
+
+    It is `None` for any other value, and for a year before `EARLIEST_YEAR`.
+    """
     if not isinstance(text, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Fetches pages as robots.txt allows: one request at a time, each after a pause, and each redirect is checked.
+"""Fetches pages as robots.txt allows: one request at a time, after a pause, with each redirect checked.
 
 Redirects wait too, but no longer than the time left allows.
 """
@@ -31,13 +31,14 @@ ACCEPT: Final = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 MAX_REDIRECTS: Final = 5
 TIMEOUT_SECONDS: Final = 20.0
 RESERVE_SECONDS: Final = 6.0
-"""With less time left than this, no further page is fetched."""
+"""The time left below which no further page is fetched."""
 MIN_PAUSE_SECONDS: Final = 0.5
 """The pause between two requests to an origin that asks for none; redirects count as requests."""
 MAX_PAUSE_SECONDS: Final = 10.0
-"""The longest pause that a worker waits; where an origin asks for more, each poll fetches one page."""
+"""The longest pause that a worker waits; if an origin asks for more, each poll fetches one page only."""
 MAX_RETRY_WAIT: Final = timedelta(hours=24)
 MAX_VALIDATOR_CHARACTERS: Final = 1024
+"""Validators go back in a request header, and servers cut off longer headers."""
 
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_STATUSES: Final = frozenset({301, 308})
@@ -54,10 +55,11 @@ pause = time.sleep
 
 
 class VisitFailed(Exception):
-    """Raised where a page gives no text, with the reason in words.
+    """Raised if a page gives no text; `message` is the reason for people.
 
-    `kind` is `gone` (there is no such page), `left_out` (the page, or what leads to it, keeps us from it) or
-    `later`. `stops` is True where no further page of this origin should be fetched now.
+    `kind` is `gone` (there is no such page), `left_out` (page, server or robots.txt don't let us read it) or
+    `later`. `after` is the wait that the server asks for. `stops` is `True` if no further page of this origin
+    should be fetched now.
     """
 
     def __init__(
@@ -80,9 +82,9 @@ class VisitFailed(Exception):
 
 
 class OutOfTime(Exception):
-    """Raised where the time left of this fetch doesn't suffice for another page.
+    """Raised if the time left of this fetch doesn't suffice for another page.
 
-    `after` is how long the origin asks us to wait.
+    `after` is the pause between two requests that the origin asks for, if that is the reason.
     """
 
     def __init__(self, after: timedelta | None = None) -> None:
@@ -92,7 +94,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Visit:
-    """The answer of an address. `moved_to` is set where only permanent redirects led there."""
+    """The answer of an address. `moved_to` is the last address if only permanent redirects led there, else empty."""
 
     url: str
     body: bytes
@@ -112,7 +114,7 @@ class PoliteFetcher:
     def __init__(
         self, http: Client, robots: Robots, *, seconds: float, now: datetime, processing_seconds: float = 0.0
     ) -> None:
-        """`seconds` is the time of this fetch, and `processing_seconds` what a page takes after it was fetched."""
+        """Begin a fetch of `seconds`; a page takes `processing_seconds` more after it was fetched."""
         self._http = http
         self._robots = robots
         self._deadline = monotonic() + seconds
@@ -134,9 +136,10 @@ class PoliteFetcher:
         accept: str = ACCEPT,
         max_bytes: int = PAGE_BYTES,
     ) -> Visit:
-        """Fetch a page. Raises `VisitFailed`, and `OutOfTime` before any request.
+        """Fetch a page, and follow its redirects.
 
-        With the `etag` and `last_modified` of an earlier visit the answer may be unchanged, without a body.
+        With the `etag` and `last_modified` of an earlier visit the answer may be unchanged, without a body. Raises
+        `OutOfTime` before any request if the time doesn't suffice, and `VisitFailed` if there is no page to read.
         """
         headers = {"Accept": accept}
         headers |= {"If-None-Match": etag} if etag else {}
@@ -163,14 +166,15 @@ class PoliteFetcher:
         return _visit_of(answer, target, moved_to)
 
     def delay_of(self, url: str) -> float:
-        """Return the seconds between two requests that the origin asks for. Raises `VisitFailed`."""
+        """Return the seconds between two requests to an origin. Raises `VisitFailed` if it disallows `url`."""
         self._check_robots(url)
         return self._robots.delay_of(url)
 
     def _wait_for(self, url: str) -> None:
         """Wait until the origin may be called again.
 
-        Raises `OutOfTime` where that is too long, and `VisitFailed` where robots.txt disallows the address.
+        Raises `OutOfTime` if that takes too long, and `VisitFailed` if robots.txt disallows the address or
+        can't be read.
         """
         if self.seconds_left < self._reserve:
             raise OutOfTime
@@ -184,10 +188,10 @@ class PoliteFetcher:
         pause(remaining)
 
     def _wait_for_hop(self, url: str) -> None:
-        """Wait before a redirect is followed, as long as a worker waits and the time left allows.
+        """Wait before a redirect is followed, at most `MAX_PAUSE_SECONDS` and what the time left allows.
 
-        Never `OutOfTime`: a page that redirects would otherwise be begun, and given up, at every poll. Raises
-        `VisitFailed` where robots.txt disallows the address.
+        It doesn't raise `OutOfTime`, because a page that redirects would be begun, and given up, at every
+        poll. Raises `VisitFailed` if robots.txt disallows the address or can't be read.
         """
         self._check_robots(url)
         pause_seconds = min(self._remaining_pause(url), MAX_PAUSE_SECONDS, self.seconds_left - self._reserve)
@@ -195,7 +199,7 @@ class PoliteFetcher:
             pause(pause_seconds)
 
     def _remaining_pause(self, url: str) -> float:
-        """Return the seconds until the origin may be called again; 0 or less where it may be called now."""
+        """Return the seconds until the origin may be called again, or 0 or less if it may be called now."""
         origin = urlsplit(url).netloc.lower()
         if origin not in self._last_requests:
             return 0.0
@@ -205,7 +209,7 @@ class PoliteFetcher:
         return ended_at + wait_seconds - monotonic()
 
     def _check_robots(self, url: str) -> None:
-        """Raise `VisitFailed` where robots.txt disallows the address."""
+        """Raise `VisitFailed` if robots.txt disallows the address or can't be read, or its host is refused."""
         try:
             is_allowed = self._robots.allows(url)
         except (AddressRefused, NameNotFound) as error:
@@ -214,7 +218,7 @@ class PoliteFetcher:
             raise _robots_refusal(self._robots, url)
 
     def _ask(self, url: str, headers: dict[str, str], max_bytes: int) -> Response:
-        """Make one request, without following redirects. Raises `VisitFailed`."""
+        """Make one request, without following redirects. Raises `VisitFailed` if there is no answer."""
         self._check_robots(url)
         started = monotonic()
         try:
@@ -235,9 +239,8 @@ def _resolve_location(base: str, location: str) -> str:
     """Return the absolute address of a redirect. Raises `VisitFailed` for an invalid one."""
     try:
         # Python decodes headers as Latin-1, but servers write UTF-8 into them, and blanks.
-        return urljoin(
-            base, location.encode("latin-1", errors="replace").decode("utf-8", errors="replace")
-        ).replace(" ", "%20")
+        location = location.encode("latin-1", errors="replace").decode("utf-8", errors="replace")
+        return urljoin(base, location).replace(" ", "%20")
     except ValueError:
         message = "The page redirects to an invalid address."
         raise VisitFailed(message, code="redirect_broken", kind="left_out") from None
@@ -260,10 +263,7 @@ def _visit_of(answer: Response, url: str, moved_to: str, *, is_unchanged: bool =
 
 
 def _usable_validator(validator: str) -> str:
-    """Return the validator, or "" where it can't be sent back in a request header.
-
-    Servers cut off longer ones.
-    """
+    """Return the validator, or an empty string if it can't be sent back in a request header."""
     text = validator.strip()
     is_sendable = (
         len(text) <= MAX_VALIDATOR_CHARACTERS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", text) is not None
@@ -272,7 +272,7 @@ def _usable_validator(validator: str) -> str:
 
 
 def _robots_refusal(robots: Robots, url: str) -> VisitFailed:
-    """Return the failure for an address that robots.txt disallows."""
+    """Return the failure for an address that robots.txt disallows, or whose robots.txt can't be read."""
     if robots.is_closed(url):
         return VisitFailed(
             robots.note_on(url).message, code="robots_unreachable", kind="later", after=timedelta(hours=1)
@@ -282,7 +282,7 @@ def _robots_refusal(robots: Robots, url: str) -> VisitFailed:
 
 
 def _check_login(requested_url: str, final_url: str) -> None:
-    """Raise `VisitFailed` where a redirect led to a login page."""
+    """Raise `VisitFailed` if redirects led from another page to a login page."""
     if (
         final_url != requested_url
         and _LOGIN_PATH.search(urlsplit(final_url).path)
@@ -293,20 +293,20 @@ def _check_login(requested_url: str, final_url: str) -> None:
 
 
 def _check_status(answer: Response, *, now: datetime) -> None:
-    """Raise `VisitFailed` for an answer that isn't a page."""
+    """Raise `VisitFailed` for an answer that is neither a page nor a sitemap."""
     status = answer.status
-    after = read_retry_after(answer.headers, now=now, longest=MAX_RETRY_WAIT) or None
+    wait = read_retry_after(answer.headers, now=now, longest=MAX_RETRY_WAIT) or None
     if _is_challenge(answer):
         message = f"The server shows a challenge that only a person in a browser passes (status {status})."
-        raise VisitFailed(message, code="challenge", kind="later", status=status, after=after, stops=True)
+        raise VisitFailed(message, code="challenge", kind="later", status=status, after=wait, stops=True)
     if status in {HTTPStatus.OK, HTTPStatus.NON_AUTHORITATIVE_INFORMATION}:
         check_type(answer.headers.get("Content-Type", ""), sitemaps=True)
         return
-    raise _failure_of_status(status, after)
+    raise _failure_of_status(status, wait)
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raise `VisitFailed` for a type that no page has, nor, where `sitemaps` is True, a sitemap."""
+    """Raise `VisitFailed` for a type of no page and, with `sitemaps`, of no sitemap; an empty type passes."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type and media_type not in _READABLE_TYPES and not (sitemaps and _is_sitemap_type(media_type)):
         message = f"The address leads to a file of type {media_type[:80]}, not to a page."
@@ -334,7 +334,7 @@ def _is_challenge(answer: Response) -> bool:
     return is_suspect and _CHALLENGE_TITLE.search(answer.body[:20_000]) is not None
 
 
-def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
+def _failure_of_status(status: int, wait: timedelta | None) -> VisitFailed:
     """Return the failure that a status means."""
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return VisitFailed(
@@ -351,17 +351,17 @@ def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
         return VisitFailed(message, code="legal_reasons", kind="left_out", status=status)
     if status == HTTPStatus.FORBIDDEN:
         message = "The server refuses automatic readers (status 403)."
-        return VisitFailed(message, code="forbidden", kind="later", status=status, after=after)
+        return VisitFailed(message, code="forbidden", kind="later", status=status, after=wait)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = "The server says that it is polled too often (status 429)."
-        return VisitFailed(message, code="rate_limited", kind="later", status=status, after=after, stops=True)
+        return VisitFailed(message, code="rate_limited", kind="later", status=status, after=wait, stops=True)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         message = f"The server has an internal error (status {status})."
         return VisitFailed(
-            message, code="server_error", kind="later", status=status, after=after, stops=after is not None
+            message, code="server_error", kind="later", status=status, after=wait, stops=wait is not None
         )
     message = f"The server answered with status {status} instead of a page."
-    return VisitFailed(message, code="unexpected_status", kind="later", status=status, after=after)
+    return VisitFailed(message, code="unexpected_status", kind="later", status=status, after=wait)
 
 
 def _failure_of_error(error: OutboundError, max_bytes: int) -> VisitFailed:

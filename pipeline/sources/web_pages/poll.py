@@ -1,4 +1,4 @@
-"""Runs one poll of the scraper: how the address is read, what is listed there, which pages are fetched."""
+"""Runs one poll of the scraper: chooses how to read the address, lists its pages, and fetches some."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from pipeline.sources.web_pages.robots import Robots
 
 MIN_FIRST_PAGES: Final = 5
-"""Newest pages of a first poll that wait for the next one where there was no time for them."""
+"""The number of newest pages that are read at later polls if the first has no time for them."""
 MAX_LICENCES_NAMED: Final = 3
-# Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
+"""Asking sooner would only confirm to the server that we are the robot that it takes us for."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one source, cleaned; `xpath` is that of `selector`."""
+    """The clean settings of one source; `xpath` matches the same elements as `selector`."""
 
     url: str
     sitemap: str
@@ -85,7 +85,7 @@ class PagePoll:
         self._wait: timedelta | None = None
 
     def run(self) -> Fetch:
-        """Read what is due. Raises `Refused` and `TryLater` where the source as a whole can't be read."""
+        """Read new, changed and due pages. Raises `Refused` or `TryLater` if the source can't be read at all."""
         try:
             if self._must_save_requests():
                 self._visit_pages()
@@ -112,7 +112,7 @@ class PagePoll:
     # --- One page ---
 
     def _run_page(self) -> None:
-        """Read the address as one article."""
+        """Read the address as one article. Raises `VisitFailed` if it can't be read and has no entry to withdraw."""
         link = PageLink(self._settings.url, "", "")
         record = self._state.pages.get(link.url) or PageRecord()
         try:
@@ -129,13 +129,14 @@ class PagePoll:
             self._work.record_failure(link, record, problem)
 
     def _take_page(self, link: PageLink, visit: Visit, page: PageText) -> None:
+        """Make an entry of the address itself, and take the source's title from it."""
         self._title = page.title
         self._work.take_page(link, visit, page)
 
     # --- A page with links ---
 
     def _run_address(self) -> None:
-        """Read the address, which at the first poll may turn out to be any of the three."""
+        """Read the address, which may turn out to be an article, a list or a sitemap. Raises `Refused` for a feed."""
         state, settings = self._state, self._settings
         record = PageRecord(etag=state.list_etag, modified=state.list_modified)
         visit = self._work.visit(settings.url, record)
@@ -165,7 +166,7 @@ class PagePoll:
             self._run_listed(links, is_complete=False)
 
     def _selected_links(self, page: PageText) -> list[PageLink]:
-        """Return the links that the selector matches. Raises where there are none."""
+        """Return the selected links. Raises `Refused` at the first poll and `TryLater` later if there are none."""
         if page.matches:
             return list(page.matches)
         message = (
@@ -177,7 +178,7 @@ class PagePoll:
         raise Refused(message, code="selector_matches_nothing", field="config.item_selector")
 
     def _mode_of(self, page: PageText, links: Sequence[PageLink]) -> str:
-        """Return how the address is to be read: as page, list or sitemap."""
+        """Return how to read the address: as `page`, `list` or `sitemap`."""
         is_front = not urlsplit(self._settings.url).path.strip("/")
         if self._settings.max_pages == 1 or (page.says_article and not is_front):
             return "page"
@@ -188,20 +189,23 @@ class PagePoll:
     # --- Sitemaps ---
 
     def _find_sitemaps(self, page: PageText) -> bool:
-        """Return whether the site names sitemaps; a page with nearly no text may have the usual one."""
-        named = list(self._robots.sitemaps_of(self._settings.url))
-        if not named and len(page.body) < MIN_TEXT_CHARACTERS:
-            usual_url = f"{origin_of(self._settings.url)}/sitemap.xml"
+        """Store the site's sitemaps as the state's roots. Return `True` if there are any.
+
+        They are those that robots.txt names, or `/sitemap.xml` if the page has nearly no text.
+        """
+        sitemaps = list(self._robots.sitemaps_of(self._settings.url))
+        if not sitemaps and len(page.body) < MIN_TEXT_CHARACTERS:
+            default_url = f"{origin_of(self._settings.url)}/sitemap.xml"
             try:
-                named = [usual_url] if is_sitemap(self._fetcher.visit(usual_url)) else []
+                sitemaps = [default_url] if is_sitemap(self._fetcher.visit(default_url)) else []
             except (VisitFailed, OutOfTime):
                 # There is none, or we may not read it: then the page is all that there is.
-                named = []
-        self._state.roots = named
-        return bool(named)
+                sitemaps = []
+        self._state.roots = sitemaps
+        return bool(sitemaps)
 
     def _run_sitemaps(self) -> None:
-        """Read the sitemaps, and the pages that they list."""
+        """Read the sitemaps, and pages that they list. Raises `VisitFailed` if no sitemap can be read."""
         state, settings = self._state, self._settings
         roots = [settings.sitemap] if settings.sitemap else state.roots
         listing = list_sitemaps(
@@ -232,11 +236,11 @@ class PagePoll:
     # --- What is listed ---
 
     def _run_listed(self, links: Sequence[PageLink], *, is_complete: bool) -> None:
-        """Fetch new, changed and due pages of a list."""
+        """Fetch new, changed and due pages of a list; the first poll marks all but the newest pages as seen."""
         state = self._state
         # Addresses that differ only in tracking parameters are one page.
-        named = [replace(link, url=canonical_url(link.url)) for link in links]
-        links = list({link.url: link for link in named}.values())
+        canonical_links = [replace(link, url=canonical_url(link.url)) for link in links]
+        links = list({link.url: link for link in canonical_links}.values())
         waiting = {link.url for link in state.waiting}
         new_links = [link for link in links if not state.knows(link.url) and link.url not in waiting]
         if state.is_started:
@@ -262,35 +266,35 @@ class PagePoll:
             message = f"{counted(len(older), 'older page was there before the first poll; it is', 'older pages were there before the first poll; they are')} not read."
             self._notes.append(Note("older_pages", message))
 
-    def _recently_dated(self, fresh: list[PageLink]) -> list[PageLink]:
-        """Return the links dated of late, which are new where more is listed than can be remembered."""
+    def _recently_dated(self, links: list[PageLink]) -> list[PageLink]:
+        """Return the links, or only those of the last week if the site lists more than is remembered."""
         if not self._state.is_full:
-            return fresh
+            return links
         message = (
             f"The site lists more than {SEEN_KEPT} pages, so only those that its sitemap dates within the last week are "
             "read as new. Give a sitemap that lists fewer as `sitemap`."
         )
         self._notes.append(Note("too_many_pages", message))
-        return [link for link in fresh if link.at is not None and link.at >= self._at - WEEK]
+        return [link for link in links if link.at is not None and link.at >= self._at - WEEK]
 
     def _changed_pages(self, links: Sequence[PageLink], *, is_complete: bool) -> list[PageLink]:
-        """Return the pages that the listing says were changed or removed."""
+        """Return known pages that the listing dates as changed, and, once and if `is_complete`, the missing ones."""
         pages = self._state.pages
         changed = [
             link
             for link in links
             if (record := pages.get(link.url)) and link.at and link.at > (record.stamp or record.checked)
         ]
-        listed = {link.url for link in links}
+        listed_urls = {link.url for link in links}
         for url, record in pages.items() if is_complete else ():
-            is_missing = url not in listed
+            is_missing = url not in listed_urls
             if record.digest and is_missing and not record.is_missing:
                 changed.append(PageLink(url, "", ""))
             record.is_missing = is_missing
         return changed
 
     def _visit_pages(self, changed: Sequence[PageLink] = ()) -> int:
-        """Fetch new pages first, then changed ones, then due ones; return how many new ones were fetched."""
+        """Fetch at most `max_pages`: new, then changed, then due ones. Return the number of new ones visited."""
         state, limit = self._state, self._settings.max_pages
         queue, state.waiting = state.waiting, []
         unvisited = self._work.visit_all(queue, limit=limit)
@@ -314,8 +318,8 @@ class PagePoll:
         state.robots = self._robots.as_state()
         waits = [wait for wait in (self._wait, self._work.wait) if wait is not None]
         entries = self._work.entries
-        named = [str(entry.metadata["licence"]) for entry in entries if entry.metadata.get("licence")]
-        state.licences = list(dict.fromkeys([*named, *state.licences]))[:MAX_LICENCES_NAMED]
+        licences = [str(entry.metadata["licence"]) for entry in entries if entry.metadata.get("licence")]
+        state.licences = list(dict.fromkeys([*licences, *state.licences]))[:MAX_LICENCES_NAMED]
         # Newest first, as far as the pages have dates; withdrawn pages come last.
         entries.sort(
             key=lambda entry: (
@@ -339,7 +343,7 @@ class PagePoll:
         )
 
     def _mode_notes(self) -> list[Note]:
-        """Return notes on how the address is read and what waits."""
+        """Return notes on how the address is read, the licences of its pages, and pages that wait."""
         state, settings = self._state, self._settings
         notes = []
         if state.mode == "page":
@@ -373,13 +377,11 @@ class PagePoll:
 
 
 def _article_links(page: PageText, url: str) -> list[PageLink]:
-    """Return the links that look like articles; all links on a page that is hardly more than links."""
+    """Return the links that look like articles, or all links of a page that is hardly more than links."""
     articles = find_articles(page.links, page=url)
-    return (
-        find_links(page.links, page=url)
-        if len(articles) < MIN_ARTICLE_LINKS and is_list_of_links(page)
-        else articles
-    )
+    if len(articles) < MIN_ARTICLE_LINKS and is_list_of_links(page):
+        return find_links(page.links, page=url)
+    return articles
 
 
 def failure_of(problem: VisitFailed) -> PluginError:
@@ -390,7 +392,7 @@ def failure_of(problem: VisitFailed) -> PluginError:
     if problem.kind == "gone":
         message = f"{problem.message} If this continues, check the address."
         return TryLater(message, code="not_found", after=problem.after, platform_status=problem.status)
-    after = problem.after
-    if after is None and problem.code in {"forbidden", "challenge"}:
-        after = FORBIDDEN_WAIT
-    return TryLater(problem.message, code=problem.code, after=after, platform_status=problem.status)
+    wait = problem.after
+    if wait is None and problem.code in {"forbidden", "challenge"}:
+        wait = FORBIDDEN_WAIT
+    return TryLater(problem.message, code=problem.code, after=wait, platform_status=problem.status)

@@ -13,20 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_PAGES_FOLLOWED: Final = 2000
-"""Pages of one source that are checked for changes; older ones are only known to have been there."""
+"""The most pages of one source that are checked for changes; of older pages only the address is known."""
 SEEN_KEPT: Final = 250_000
-"""Two MB of state for a site that lists so many; a common one has some hundred."""
+"""The most addresses remembered, which are two MB of state; most sites have some hundred."""
 MAX_WAITING: Final = 1000
 FILES_KEPT: Final = 1000
 _DIGEST_BYTES: Final = 6
 
 DAY: Final = 24 * 3600
+"""A day in seconds."""
 WEEK: Final = 7 * DAY
 
 
 @dataclass
 class PageRecord:
-    """One page; times are seconds since 1970. `digest` is empty for a page that was never taken in."""
+    """One page. Times are seconds since 1970.
+
+    `digest` is a hash of the text, empty for a page that was never taken in or is gone. `stamp` is the change that
+    its sitemap dates, `changed` the change that we saw. `why` is the code of the reason if no item is made of it.
+    """
 
     digest: str = ""
     etag: str = ""
@@ -37,13 +42,13 @@ class PageRecord:
     identity: str = ""
     why: str = ""
     is_missing: bool = False
-    """Whether it was checked because its sitemap lists it no more; one check is enough."""
+    """Whether its sitemap lists the page no more, for which one check is enough."""
 
     def is_due(self, *, now: int) -> bool:
         """Return whether to check the page again.
 
-        The pause is a tenth of the time for which it stayed the same, at most a week; at least a day for a
-        page that is left out.
+        The pause is a tenth of the time for which the page stayed the same, at most a week, or a week if its
+        sitemap dates changes. A page that is left out rests for at least a day.
         """
         # Where a sitemap dates the changes, checking is only a safety net.
         rest = WEEK if self.stamp else min(0.1 * (now - self.changed), WEEK)
@@ -54,7 +59,8 @@ class PageRecord:
 class PagePollState:
     """Everything remembered of one source.
 
-    `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first.
+    `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first. `tries` counts the polls at
+    which a waiting page failed.
     """
 
     address: str
@@ -73,14 +79,14 @@ class PagePollState:
     files_waiting: list[tuple[str, int]] = field(default_factory=list)
     """Sitemap files that there was no time for, with their depth under the first."""
     is_started: bool = False
-    """Whether everything that was there at the first poll is known; before that, a found page isn't new."""
+    """Whether all pages that were there at the first poll are known; before that, no page counts as new."""
     robots: Mapping[str, Any] = field(default_factory=dict)
     seen: dict[bytes, None] = field(default_factory=dict)
     """Digests of addresses that were there before the first poll, or are too old to be followed."""
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, address: str) -> PagePollState:
-        """Return the stored state; empty where it can't be read or is of another address."""
+        """Return the stored state, or an empty state if it can't be read or is of another address."""
         if state.get("address") != address:
             return cls(address)
         try:
@@ -105,7 +111,7 @@ class PagePollState:
             return cls(address)
 
     def knows(self, url: str) -> bool:
-        """Return whether the page was listed at an earlier poll."""
+        """Return whether an earlier poll read the page or marked it as seen."""
         return url in self.pages or _digest(url) in self.seen
 
     @property
@@ -118,7 +124,7 @@ class PagePollState:
         self.seen.update(dict.fromkeys(map(_digest, urls)))
 
     def as_state(self) -> dict[str, Any]:
-        """Return it as JSON to store, cut to its bounds."""
+        """Cut the state to its bounds, and return it as JSON to store."""
         self._prune()
         empty = PageRecord()
         names = [each.name for each in fields(PageRecord)]
@@ -147,7 +153,7 @@ class PagePollState:
         }
 
     def _prune(self) -> None:
-        """Cut all parts to their bounds; dropped pages are still marked as seen."""
+        """Cut pages, waiting links and digests to their bounds; dropped pages stay marked as seen."""
         surplus = len(self.pages) - MAX_PAGES_FOLLOWED
         if surplus > 0:
             oldest = sorted(self.pages, key=lambda url: self.pages[url].changed)[:surplus]

@@ -1,8 +1,8 @@
 """Renders pages with their JavaScript: headless Chromium in a child process without network access.
 
 Every request of a page comes to this process and goes through the guarded client, so that no name is looked
-up and no address is called that the guard would refuse. What doesn't pass here (WebSockets, WebRTC, anything
-overlooked) is sent to a proxy that isn't there, by a browser that resolves no names.
+up and no address is called that the guard would refuse. Requests that don't pass here (WebSockets, WebRTC,
+anything overlooked) go to a proxy that isn't there, from a browser that resolves no names.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 CHILD: Final = Path(__file__).with_name("render_child.py")
 RENDER_SECONDS: Final = 20
-"""The time limit of one page, from the first request to the text."""
+"""The time limit of one page, from the start of the browser or the first request to the HTML."""
 MAX_REQUESTS: Final = 60
 """The most requests of one page for scripts, styles and data."""
 MAX_LOADED_BYTES: Final = 20 * 1024 * 1024
 """The most bytes that one page may load, unpacked."""
 REQUEST_SECONDS: Final = 8
 WAIT_FOR_BROWSER_SECONDS: Final = 15
-# A name that never resolves (RFC 2606): requests that escape the interception end here.
 UNREACHABLE_PROXY: Final = "http://nowhere.invalid:9"
-# Debian's `chromium` is a shell script, which needs a PATH.
+"""A name that never resolves (RFC 2606): requests that escape the interception end here."""
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-# The first one draws no window, so it needs half of the others' CPU time.
+"""Debian's `chromium` is a shell script, which needs a PATH."""
 BROWSERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first one draws no window, so it needs half of the others' CPU time."""
 
 # One browser takes 300 MB, so a process runs only one at a time.
 _browser_slot = threading.BoundedSemaphore(1)
@@ -66,7 +66,7 @@ _NO_JAVASCRIPT: Final = "This service can't run a page's JavaScript."
 
 
 def find_browser(environment: Mapping[str, str]) -> str:
-    """Return the program in `CHROMIUM_PATH`, else one on the path. Raises `Refused` with how to get one."""
+    """Return the path of a browser (see `_browser_path`). Raises `Refused` if pages can't be rendered here."""
     unavailability = missing_browser(environment)
     if unavailability is not None:
         raise Refused(unavailability.sentence, code=unavailability.code, field=unavailability.field)
@@ -74,7 +74,7 @@ def find_browser(environment: Mapping[str, str]) -> str:
 
 
 def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
-    """Return why no page can be rendered here; `None` where one can."""
+    """Return why no page can be rendered here, or `None` if one can."""
     if find_spec("playwright") is None:
         remedy = "Set `render` to false, or ask the operator to install the extra `browser` (playwright)."
     elif not _browser_path(environment):
@@ -88,15 +88,15 @@ def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
 
 
 def _browser_path(environment: Mapping[str, str]) -> str:
-    """Return the browser's path; empty where there is none."""
-    named = environment.get("CHROMIUM_PATH", "")
-    if named:
-        return named if os.access(named, os.X_OK) else ""
+    """Return the browser's path, or an empty string if there is none, or the named one can't be executed."""
+    chosen_path = environment.get("CHROMIUM_PATH", "")
+    if chosen_path:
+        return chosen_path if os.access(chosen_path, os.X_OK) else ""
     return next(filter(None, map(shutil.which, BROWSERS)), "")
 
 
 class Renderer:
-    """Renders one page after another in one browser, which it starts at the first and kills at the end."""
+    """Renders pages in one browser, which is started for the first and killed at the end."""
 
     def __init__(self, browser: str, *, http: Client) -> None:
         self._browser = browser
@@ -120,20 +120,23 @@ class Renderer:
             self._has_slot = False
 
     def render(self, visit: Visit) -> Visit:
-        """Return the visited page after its JavaScript has run. Raises `VisitFailed`."""
+        """Return the visited page after its JavaScript has run, its HTML cut to `PAGE_BYTES`.
+
+        Raises `VisitFailed` if the browser is busy, can't be started, breaks or takes too long.
+        """
         if not self._has_slot and not _browser_slot.acquire(timeout=WAIT_FOR_BROWSER_SECONDS):
             message = "The browser is busy with other pages."
             raise VisitFailed(message, code="render_busy", kind="later", stops=True)
         self._has_slot = True
         deadline = monotonic() + RENDER_SECONDS
-        start = {
+        job = {
             "url": visit.url,
             "type": visit.content_type or "text/html",
             "body": base64.b64encode(visit.body).decode("ascii"),
             "seconds": RENDER_SECONDS,
         }
         try:
-            html = self._serve_child(start, deadline)
+            html = self._serve_child(job, deadline)
         except TimeoutError:
             self._stop()
             message = f"The page was not done with its JavaScript within {RENDER_SECONDS} seconds."
@@ -154,11 +157,14 @@ class Renderer:
             is_rendered=True,
         )
 
-    def _serve_child(self, start: dict[str, Any], deadline: float) -> str:
-        """Answer the page's requests until the child returns the page's HTML."""
+    def _serve_child(self, job: dict[str, Any], deadline: float) -> str:
+        """Give the child a job (see `render_child`), and answer its requests until it returns the HTML.
+
+        Raises `TimeoutError` at the deadline, and `EOFError`, `OSError` or `ValueError` if the child breaks.
+        """
         process = self._process or self._start()
-        requests, loaded = 0, 0
-        message: dict[str, Any] = start
+        request_count, loaded_bytes = 0, 0
+        message: dict[str, Any] = job
         while True:
             line = exchange(process, json.dumps(message).encode() + b"\n", deadline=deadline)
             reply = json.loads(line)
@@ -166,16 +172,17 @@ class Renderer:
                 return str(reply["html"])
             if "ask" not in reply:
                 raise EOFError
-            requests += 1
+            request_count += 1
             message = {"refused": True}
-            if requests <= MAX_REQUESTS and loaded < MAX_LOADED_BYTES:
+            if request_count <= MAX_REQUESTS and loaded_bytes < MAX_LOADED_BYTES:
                 message = self._load_resource(
-                    reply["ask"], max_bytes=MAX_LOADED_BYTES - loaded, deadline=deadline
+                    reply["ask"], max_bytes=MAX_LOADED_BYTES - loaded_bytes, deadline=deadline
                 )
-            loaded += len(message.get("body", "")) * 3 // 4
+            # Base64 writes three bytes as four characters.
+            loaded_bytes += len(message.get("body", "")) * 3 // 4
 
     def _load_resource(self, request: dict[str, Any], *, max_bytes: int, deadline: float) -> dict[str, Any]:
-        """Fetch a resource for the page."""
+        """Fetch a resource for the page, and return the message with it, or with the refusal."""
         headers = {
             name: value
             for name, value in request["headers"].items()
@@ -203,20 +210,19 @@ class Renderer:
         }
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start the child that drives the browser."""
+        """Start the child that drives the browser. Raises `OSError` if it can't be started."""
         self._folder = tempfile.TemporaryDirectory(prefix="page-render-")
         arguments = {
             "browser": self._browser,
             "proxy": UNREACHABLE_PROXY,
             "user_agent": self._http.policy.user_agent,
         }
+        # `-I` ignores Python's variables and leaves the script's folder off the path; `-S` starts faster.
+        options = ("-I", "-S", "-W", "ignore")
         self._process = subprocess.Popen(  # noqa: S603  the command is ours
             [
                 sys.executable,
-                "-I",
-                "-S",
-                "-W",
-                "ignore",
+                *options,
                 str(CHILD.resolve()),
                 folder_of("playwright"),
                 json.dumps(arguments),
@@ -240,8 +246,8 @@ class Renderer:
         """Kill the child with every process of the browser, and remove its folder."""
         process, self._process = self._process, None
         if process is not None:
-            # Listed before the first is killed: orphans can't be found by their parent any more. Chromium's reporter of
-            # crashes is one from the start.
+            # They are listed before the first is killed, because orphans can't be found by their parent. Chromium's
+            # reporter of crashes is an orphan from the start.
             orphans = _processes_with_temporary_folder(self._folder.name) if self._folder else ()
             for pid in {process.pid, *_descendants(process.pid), *orphans}:
                 with suppress(ProcessLookupError, PermissionError):
@@ -260,10 +266,7 @@ class Renderer:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return every process that this one started, and theirs.
-
-    Chromium's processes leave the process group of their starter.
-    """
+    """Return the ids of all processes below one, by their parents: Chromium's leave the process group."""
     children: dict[int, list[int]] = {}
     for process, parent in _processes():
         children.setdefault(parent, []).append(process)
@@ -276,7 +279,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _processes_with_temporary_folder(folder: str) -> Iterator[int]:
-    """Yield the processes whose temporary folder is this one."""
+    """Yield the ids of the processes whose temporary folder is this one."""
     setting = f"TMPDIR={folder}".encode()
     for entry in Path("/proc").glob("[0-9]*"):
         # Other users' processes can't be read, and some end meanwhile.
@@ -286,10 +289,10 @@ def _processes_with_temporary_folder(folder: str) -> Iterator[int]:
 
 
 def _processes() -> Iterator[tuple[int, int]]:
-    """Yield each process with its parent."""
+    """Yield the id of each process with its parent's id."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            # The program's name stands in brackets and may hold anything, so the last one is searched.
+            # The program's name stands in brackets and may hold anything, so the last bracket is searched.
             rest = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             yield int(entry.name), int(rest[1])
         except (OSError, IndexError, ValueError):

@@ -1,7 +1,9 @@
-"""Runs the child process that drives the browser: pages on stdin, requests and rendered pages on stdout.
+"""Runs the child process that drives the browser: jobs on stdin, requests and rendered pages on stdout.
 
-It is run by its path and imports nothing of the project. It calls nothing: each request of the page is
-written to stdout as a line of JSON, and answered by a line on stdin.
+It is run by its path and imports nothing of the project. Each message is a line of JSON. A job is `{"url", "type",
+"body", "seconds"}`: the address, content type and document (in base64) of a page, and the time for it in seconds. Its
+result is `{"html"}`. The child opens no connection: for each request of the page it writes `{"ask": {"url",
+"headers"}}`, and reads `{"status", "headers", "body"}` (in base64) or `{"refused": true}`.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 SETTLE_SECONDS: Final = 8
-"""How long a page may go on loading after its document is there; then it is taken as it is."""
+"""The time for which a page may go on loading after its document is there; then it is taken as it is."""
+_HANDOVER_SECONDS: Final = 2
+"""The part of the page's time that is kept for reading its HTML and sending it to the parent."""
 MAX_HTML_CHARACTERS: Final = 5 * 1024 * 1024
-"""Longer HTML is cut."""
+"""The length at which HTML is cut."""
 _NEEDED_TYPES: Final = frozenset({"document", "script", "stylesheet", "xhr", "fetch"})
 _BROWSER_SWITCHES: Final = (
     "--disable-background-networking",
@@ -48,7 +52,7 @@ class Conversation:
         self._outward = outward
 
     def receive(self) -> dict[str, Any] | None:
-        """Return the parent's next message; `None` where it has closed the pipe."""
+        """Return the parent's next message, or `None` if it has closed the pipe."""
         line = self._inward.readline()
         return json.loads(line) if line else None
 
@@ -58,20 +62,22 @@ class Conversation:
         self._outward.flush()
 
 
-def render(browser: Any, start: dict[str, Any], parent: Conversation, user_agent: str) -> str:
-    """Return the HTML of one page after its JavaScript has run, in a browser context of its own."""
-    # Ends two seconds before the parent's deadline.
-    deadline = monotonic() + start["seconds"] - 2
+def render(browser: Any, job: dict[str, Any], parent: Conversation, user_agent: str) -> str:
+    """Return the HTML of the job's page after its JavaScript has run, in a new browser context.
+
+    The document is taken out of `job` when the page first asks for it.
+    """
+    deadline = monotonic() + job["seconds"] - _HANDOVER_SECONDS
     context = browser.new_context(service_workers="block", accept_downloads=False, user_agent=user_agent)
     try:
         context.add_init_script(_REMOVE_NETWORK_APIS)
         context.route_web_socket(re.compile(""), lambda web_socket: web_socket.close())
         page = context.new_page()
-        context.route(re.compile(""), lambda route: _try_answer_request(route, page, start, parent))
+        context.route(re.compile(""), lambda route: _try_answer_request(route, page, job, parent))
         page.on("dialog", lambda dialog: dialog.dismiss())
         # Windows that the page opens are closed: nothing of them is read.
-        context.on("page", lambda other: other.close() if other != page else None)
-        page.goto(start["url"], wait_until="domcontentloaded", timeout=_milliseconds_left(deadline))
+        context.on("page", lambda window: window.close() if window != page else None)
+        page.goto(job["url"], wait_until="domcontentloaded", timeout=_milliseconds_left(deadline))
         _wait_until_settled(page, deadline)
         return str(page.content())[:MAX_HTML_CHARACTERS]
     finally:
@@ -96,12 +102,12 @@ def _milliseconds_left(deadline: float) -> float:
     return max(1.0, (deadline - monotonic()) * 1000)
 
 
-def _try_answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
+def _try_answer_request(route: Any, page: Any, job: dict[str, Any], parent: Conversation) -> None:
     """Answer a request, unless its window is gone."""
     from playwright.sync_api import Error  # noqa: PLC0415
 
     try:
-        _answer_request(route, page, start, parent)
+        _answer_request(route, page, job, parent)
     except Error:
         # The window that made the request is gone; the page goes on without it.
         return
@@ -119,25 +125,23 @@ def _is_main_document(request: Any, page: Any) -> bool:
 
 
 def _is_allowed(request: Any, *, is_main: bool) -> bool:
-    """Return whether the request is for the page itself, or for a script, style or data.
-
-    Frames and pictures give no text.
-    """
+    """Return whether it is a GET for the page, a script, style or data, because other requests give no text."""
     is_needed = request.resource_type in _NEEDED_TYPES and (request.resource_type != "document" or is_main)
     is_web = urlsplit(request.url).scheme in {"http", "https"}
     return bool(is_needed and request.method == "GET" and is_web)
 
 
-def _answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
-    """Answer a request through the parent, or abort it."""
+def _answer_request(route: Any, page: Any, job: dict[str, Any], parent: Conversation) -> None:
+    """Answer a request by the job's document or the parent's answer, or abort it."""
     request = route.request
     is_main = _is_main_document(request, page)
     if not _is_allowed(request, is_main=is_main):
         route.abort()
         return
-    if is_main and "body" in start:
-        # The parent has the document already.
-        route.fulfill(status=200, content_type=start["type"], body=base64.b64decode(start.pop("body")))
+    if is_main and "body" in job:
+        # The parent has fetched the document already. It is taken out of the job, because only the first request for
+        # the page is one for this document: a page may lead on to another.
+        route.fulfill(status=200, content_type=job["type"], body=base64.b64decode(job.pop("body")))
         return
     parent.send({"ask": {"url": request.url, "headers": request.headers}})
     answer = parent.receive()
@@ -165,8 +169,8 @@ def main(library_folder: str, arguments: dict[str, str]) -> None:
             proxy={"server": arguments["proxy"], "bypass": "<-loopback>"},
             timeout=15_000,
         )
-        while (start := parent.receive()) is not None:
-            parent.send({"html": render(browser, start, parent, arguments["user_agent"])})
+        while (job := parent.receive()) is not None:
+            parent.send({"html": render(browser, job, parent, arguments["user_agent"])})
 
 
 if __name__ == "__main__":

@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
 
 ROBOTS_BYTES: Final = 500 * 1024
-"""What a reader has to take at least (RFC 9309, 2.5); bytes beyond it are not read."""
+"""The size that a reader has to take at least (RFC 9309, 2.5); bytes beyond it are not read."""
 MAX_REDIRECTS: Final = 5
-"""How many redirects a reader has to follow at least (RFC 9309, 2.3.1.2)."""
+"""The number of redirects that a reader has to follow at least (RFC 9309, 2.3.1.2)."""
 MAX_AGE: Final = timedelta(hours=24)
-"""How long a copy may be used (RFC 9309, 2.4)."""
+"""The time for which a copy may be used (RFC 9309, 2.4)."""
 MAX_AGE_IN_OUTAGE: Final = timedelta(days=30)
-"""How long the last copy applies where the server answers with errors (RFC 9309, 2.3.1.4)."""
+"""The time for which the last copy applies if the server answers with errors (RFC 9309, 2.3.1.4)."""
 RETRY_UNREACHABLE_AFTER: Final = timedelta(hours=1)
-"""How long an origin without an answer is left alone before it is fetched again."""
+"""The time after which robots.txt is fetched again from an origin that didn't answer."""
 MAX_DELAY_SECONDS: Final = 60.0
+"""The longest pause between two requests that an origin may ask for."""
 MAX_ORIGINS: Final = 20
+"""The most origins whose rules are stored."""
 TIMEOUT_SECONDS: Final = 10
 MAX_SITEMAPS: Final = 20
 MAX_STORED_CHARACTERS: Final = 50_000
@@ -43,22 +45,19 @@ MAX_STORED_CHARACTERS: Final = 50_000
 
 @dataclass(frozen=True)
 class RobotsRules:
-    """One origin's rules for us.
-
-    `kind` is `rules`, `none` (no limits) or `closed` (unreachable).
-    """
+    """One origin's rules for us; `kind` is `rules`, `none` (no limits) or `closed` (unreachable: nothing is read)."""
 
     kind: str
     text: str
     sitemaps: tuple[str, ...]
     at: int
-    """When robots.txt was last requested, in seconds since 1970."""
+    """The time of the last request for robots.txt, in seconds since 1970."""
     read_at: int
-    """When its content was last received, in seconds since 1970."""
+    """The time when its content was last received, in seconds since 1970."""
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> RobotsRules | None:
-        """Return stored rules; `None` where they can't be read."""
+        """Return stored rules, or `None` if they can't be read."""
         try:
             packed = zlib.decompressobj().decompress(base64.b64decode(stored["text"]), ROBOTS_BYTES * 2)
             sitemaps = tuple(str(each) for each in stored["sitemaps"])
@@ -82,15 +81,19 @@ class RobotsRules:
 
 
 class Robots:
-    """The robots.txt files of the origins that one fetch meets; `kept` is the state of the last fetch."""
+    """The robots.txt files of the origins that one fetch meets; `stored` is the state of the last fetch.
 
-    def __init__(self, http: Client, kept: Mapping[str, Any], *, now: datetime) -> None:
+    Each method that takes an address may fetch the robots.txt of its origin. Raises `AddressRefused` or
+    `NameNotFound` if the origin may not be called or doesn't exist.
+    """
+
+    def __init__(self, http: Client, stored: Mapping[str, Any], *, now: datetime) -> None:
         self._http = http
         self._token = product_token(http.policy.user_agent)
         self._now = int(now.timestamp())
         self._stored = {
             origin: rules
-            for origin, each in kept.items()
+            for origin, each in stored.items()
             if isinstance(each, dict) and (rules := RobotsRules.of(each))
         }
         self._parsed: dict[str, Protego] = {}
@@ -118,18 +121,18 @@ class Robots:
         return self.rules_of(url).sitemaps
 
     def rules_of(self, url: str) -> RobotsRules:
-        """Return the rules of the address's origin, fetched where they aren't known."""
+        """Return the rules of the address's origin, and fetch them if they aren't known or are too old."""
         origin = origin_of(url)
         if origin not in self._current_rules:
             self._current_rules[origin] = self._load_rules(origin)
         return self._current_rules[origin]
 
     def as_state(self) -> dict[str, Any]:
-        """Return the rules as JSON to store, the newest ones."""
+        """Return the newest rules as JSON to store, without those that are too long."""
         all_rules = {**self._stored, **self._current_rules}
         newest = sorted(all_rules, key=lambda origin: all_rules[origin].at, reverse=True)[:MAX_ORIGINS]
         states = {origin: all_rules[origin].as_state() for origin in newest}
-        # Longer ones aren't stored, but fetched at each poll.
+        # Longer rules aren't stored, but fetched at each poll.
         return {
             origin: state for origin, state in states.items() if len(state["text"]) <= MAX_STORED_CHARACTERS
         }
@@ -159,7 +162,10 @@ class Robots:
         return self._parsed[origin]
 
     def _load_rules(self, origin: str) -> RobotsRules:
-        """Return the stored rules while they are fresh, else fetched ones."""
+        """Return the stored rules while they are fresh, else fetched ones.
+
+        If they can't be fetched, the stored ones apply for `MAX_AGE_IN_OUTAGE`; then the origin is closed.
+        """
         known = self._stored.get(origin)
         max_age = RETRY_UNREACHABLE_AFTER if known is not None and known.kind == "closed" else MAX_AGE
         if known is not None and 0 <= self._now - known.at < max_age.total_seconds():
@@ -176,7 +182,10 @@ class Robots:
         return RobotsRules("closed", "", (), self._now, self._now)
 
     def _fetch_rules(self, origin: str) -> RobotsRules | None:
-        """Fetch robots.txt; `None` where the server is unreachable or answers with an error of its own."""
+        """Fetch robots.txt. Return `None` if the server is unreachable, fails, or is called too often.
+
+        Raises `AddressRefused` or `NameNotFound` if the origin may not be called or doesn't exist.
+        """
         try:
             answer = self._http.get(
                 f"{origin}/robots.txt",
@@ -187,7 +196,7 @@ class Robots:
                 truncate=True,
             )
         except (AddressRefused, NameNotFound):
-            # There is no such site, so the address itself is wrong.
+            # No site can be read there, so the address itself is wrong.
             raise
         except OutboundError:
             return None
@@ -202,15 +211,15 @@ class Robots:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port, for which one robots.txt applies."""
+    """Return scheme, host and port of an address, for which one robots.txt applies."""
     parts = urlsplit(url)
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}"
 
 
 def product_token(user_agent: str) -> str:
-    """Return the part of a User-Agent that robots.txt names (RFC 9309, 2.2.1).
+    """Return the part of a User-Agent that robots.txt names (RFC 9309, 2.2.1), in lower case.
 
-    That is its letters, hyphens and underscores.
+    It is the letters, hyphens and underscores at the beginning, or `content-pipeline` if there are none.
     """
     match = re.match(r"[A-Za-z_-]+", user_agent)
     return match[0].lower() if match else "content-pipeline"
@@ -219,8 +228,8 @@ def product_token(user_agent: str) -> str:
 def select_rules(text: str, token: str, *, base: str) -> tuple[str, tuple[str, ...]]:
     """Return the rules for one product token, as a file of one group, and the sitemaps.
 
-    Groups of the token are merged; where there is none, those for everybody apply (RFC 9309, 2.2.1). The
-    whole token has to match, while Protego takes a part of one for a match too.
+    Groups of the token are merged; if there is none, those for everybody apply (RFC 9309, 2.2.1). They are
+    chosen here because the whole token has to match, while Protego lets a part of it match too.
     """
     our_rules: list[str] | None = None
     common_rules: list[str] = []
@@ -249,7 +258,7 @@ def select_rules(text: str, token: str, *, base: str) -> tuple[str, tuple[str, .
 
 
 def _sitemap_address(base: str, value: str) -> list[str]:
-    """Return a list with the sitemap's absolute address; empty where it is invalid."""
+    """Return a list with the sitemap's absolute address, or an empty list if the address is invalid."""
     try:
         return [urljoin(base, value)[:2048]]
     except ValueError:

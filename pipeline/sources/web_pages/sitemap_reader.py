@@ -1,4 +1,4 @@
-"""Reads sitemaps in XML or as plain lines, within bounds; in the child process."""
+"""Reads sitemaps in XML or as plain lines, within bounds. The child process uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ MAX_UNPACKED_BYTES: Final = 50 * 1024 * 1024
 
 
 def read_sitemap(document: bytes, question: Record) -> Record:
-    """Return the addresses of a sitemap or index, in order; `kind` is `urlset`, `index` or empty."""
+    """Return the addresses of a sitemap or index in order, or a record with the `problem`.
+
+    `kind` is `urlset`, `index`, or empty for another document; `is_cut` is `True` at `MAX_LOCATIONS`. Raises
+    `TooLarge` for a gzip file that unpacks to too much.
+    """
     from lxml import etree  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
     data = _unpack(document)
@@ -46,7 +50,7 @@ def read_sitemap(document: bytes, question: Record) -> Record:
 
 
 def _add_location(element: Any, result: Record, url: str) -> None:
-    """Add the address of an element to the result."""
+    """Add the address of an element to the result, and drop the element from its tree."""
     name = _name_of(element)
     if name not in {"url", "sitemap"}:
         return
@@ -64,7 +68,7 @@ def _add_location(element: Any, result: Record, url: str) -> None:
 
 
 def _name_of(element: Any) -> str:
-    """Return the element's name without its namespace; empty for comments and the like."""
+    """Return the element's name without its namespace, or an empty string for a comment and the like."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
@@ -77,11 +81,11 @@ def _read_text_sitemap(data: bytes, url: str) -> Record:
 
 
 class TooLarge(Exception):
-    """Raised where a gzip file unpacks to more than the limit."""
+    """Raised if a gzip file unpacks to more than `MAX_UNPACKED_BYTES`."""
 
 
 def _unpack(document: bytes) -> bytes:
-    """Return the document, unpacked where it is a gzip file. Raises `TooLarge`."""
+    """Return the document, unpacked if it is a gzip file. Raises `TooLarge` if it becomes too large."""
     if not document.startswith(b"\x1f\x8b"):
         return document
     decompressor = zlib.decompressobj(wbits=31)

@@ -1,4 +1,4 @@
-"""Visits pages one after another; new, edited, withdrawn and left-out ones become entries."""
+"""Visits pages one after another, and makes entries of new, edited, withdrawn and left-out ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.sources.web_pages.render import Renderer
 
 MAX_TRIES: Final = 5
-"""Polls in which a listed page may fail before it is listed as left out."""
+"""The number of polls at which a new page fails before it is left out."""
 
 _UNREADABLE: Final = {
     "empty": ("no_text", "The page is empty."),
@@ -32,7 +32,10 @@ _UNREADABLE: Final = {
 
 
 class PageWork:
-    """One poll's work on single pages; it writes what it saw into the state."""
+    """One poll's work on single pages; it writes their records into the state.
+
+    `wait` is the pause that an origin asks for, and `is_stopped` says that no further page may be fetched.
+    """
 
     def __init__(
         self,
@@ -64,7 +67,10 @@ class PageWork:
         return int(self._now.timestamp())
 
     def visit_all(self, links: Sequence[PageLink], *, limit: int) -> list[PageLink]:
-        """Visit the first `limit` pages while there is time; return the links that weren't visited."""
+        """Visit the first `limit` pages while there is time. Return the links that are still to be visited.
+
+        A page whose failure stops the poll is returned last, if it is to be tried again.
+        """
         for index, link in enumerate(links[:limit]):
             try:
                 self.check_page(link)
@@ -73,15 +79,15 @@ class PageWork:
                 return list(links[index:])
             except VisitFailed as problem:
                 self.wait, self.is_stopped = problem.after, True
-                return (
-                    [*links[index + 1 :], link] if link.url in self._state.tries else list(links[index + 1 :])
-                )
+                to_retry = [link] if link.url in self._state.tries else []
+                return [*links[index + 1 :], *to_retry]
         return list(links[limit:])
 
     def check_page(self, link: PageLink) -> None:
-        """Visit one page.
+        """Visit one page, and record the result.
 
-        Raises `OutOfTime`, and `VisitFailed` where no further page should be fetched.
+        Raises `OutOfTime` if there is no time for it, and `VisitFailed` if it fails and no further page should
+        be fetched.
         """
         record = self._state.pages.get(link.url) or PageRecord()
         try:
@@ -96,14 +102,17 @@ class PageWork:
                 raise
 
     def visit(self, url: str, record: PageRecord) -> Visit:
-        """Fetch a page, rendered where the source wants it. Raises `VisitFailed` and `OutOfTime`."""
-        # No validators: what a page shows after its JavaScript ran can change while its document stays.
+        """Fetch a page, rendered if the source wants it.
+
+        Raises `OutOfTime` if there is no time for it, and `VisitFailed` if it can't be fetched or rendered.
+        """
+        # No validators, because a page can change after its JavaScript ran while its document stays the same.
         if self._renderer is not None:
             return self._renderer.render(self._fetcher.visit(url))
         return self._fetcher.visit(url, etag=record.etag, last_modified=record.modified)
 
     def read(self, visit: Visit, *, xpath: str = "") -> PageText:
-        """Return the page as text. Raises `VisitFailed`."""
+        """Return the parsed page. Raises `VisitFailed` if it isn't a page or can't be read."""
         check_type(visit.content_type)
         try:
             return self._reader.read_page(
@@ -118,7 +127,10 @@ class PageWork:
             raise VisitFailed(error.message, code=error.code, kind="later") from error
 
     def take_page(self, link: PageLink, visit: Visit, page: PageText) -> None:
-        """Make an entry of a page that was read, if it is new or has changed."""
+        """Record a page that was read, and make an entry of it if it is new or has changed.
+
+        Raises `VisitFailed` if the address of a known page now leads to another page.
+        """
         url = link.url
         record = self._state.pages.get(url) or PageRecord()
         if (record.digest or record.why == "gone") and self._leads_away(url, record, visit):
@@ -143,7 +155,7 @@ class PageWork:
             self.entries.append(entry_of(page, visit, identity=identity, rules=rules, left_out=left_out))
 
     def notes(self) -> list[Note]:
-        """Return a note for each kind of problem that pages of this poll had."""
+        """Return a note for each kind of problem that pages had at this poll, with the first address."""
         notes = []
         for code, (count, message, url) in sorted(self._problems.items()):
             others = f" So did {count - 1} more of this poll." if count > 1 else ""
@@ -151,7 +163,7 @@ class PageWork:
         return notes
 
     def mark_checked(self, link: PageLink, record: PageRecord, visit: Visit) -> None:
-        """Remember that the page was checked, with its validators."""
+        """Record that the page was checked, with its validators and the date in its sitemap."""
         record.checked = self.at
         record.changed = record.changed or self.at
         record.etag, record.modified = visit.etag or record.etag, visit.last_modified or record.modified
@@ -162,7 +174,10 @@ class PageWork:
         self._state.tries.pop(link.url, None)
 
     def _identity_of(self, url: str, page: PageText, visit: Visit, digest: str) -> str:
-        """Return the address that identifies the page; empty where another address has it already."""
+        """Return the address that identifies the page: its canonical one, else the visited one.
+
+        It is empty if a known page with the same text has that identity, or other pages have both.
+        """
         for candidate in (own_address(page, visit), visit.url):
             owner = self._owners.get(candidate)
             if owner is None or owner == url:
@@ -182,7 +197,7 @@ class PageWork:
         return is_home or target in self._state.pages or (owner is not None and owner != url)
 
     def record_failure(self, link: PageLink, record: PageRecord, problem: VisitFailed) -> None:
-        """Remember that the page failed: withdraw or leave out its entry, or try it again later."""
+        """Record that the page failed: withdraw or leave out its entry, or keep it for a later poll."""
         url = link.url
         if problem.kind == "later":
             self._count_problem(url, problem)
@@ -213,7 +228,7 @@ class PageWork:
             )
 
     def _withdraw(self, url: str, record: PageRecord, problem: VisitFailed) -> None:
-        """Withdraw the entry of a page that is gone."""
+        """Record that a page is gone, and withdraw its entry if it has one."""
         if record.digest:
             self.entries.append(Entry(external_id=record.identity, url=url, withdrawn=True))
         elif record.why != "gone":
@@ -221,6 +236,6 @@ class PageWork:
         record.why, record.digest, record.changed = "gone", "", self.at
 
     def _count_problem(self, url: str, problem: VisitFailed) -> None:
-        """Count the problem for the notes."""
-        count, message, first = self._problems.get(problem.code, (0, problem.message, url))
-        self._problems[problem.code] = (count + 1, message, first)
+        """Count the problem for the notes, which name the first message and address of each code."""
+        count, message, first_url = self._problems.get(problem.code, (0, problem.message, url))
+        self._problems[problem.code] = (count + 1, message, first_url)

@@ -10,7 +10,7 @@ from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import Choice, Group, Many, Text, clean
 from pipeline.sources.webhook.entries import MAX_TAG_CHARACTERS, MAX_TAGS, TARGETS
-from pipeline.sources.webhook.expressions import ExpressionUnreadable, compiled
+from pipeline.sources.webhook.expressions import ExpressionUnreadable, compile_expression
 from pipeline.sources.webhook.signatures import KINDS, MAX_SECRET_CHARACTERS, MIN_SECRET_CHARACTERS
 from pipeline.text.body_html import BODY_FORMATS
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _HEADER_PATTERN: Final = r"^\s*[A-Za-z0-9][A-Za-z0-9_-]{0,63}\s*$"
-# Printable ASCII without spaces: many senders send a secret in a header.
 _SECRET_PATTERN: Final = rf"^\s*[!-~]{{{MIN_SECRET_CHARACTERS},{MAX_SECRET_CHARACTERS}}}\s*$"
+"""Printable ASCII without spaces, because many senders send a secret in a header."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,21 @@ class ExpressionField(Text):
         stored, problems = super().read(value, path)
         if not problems:
             try:
-                compiled(stored)
+                compile_expression(stored)
             except ExpressionUnreadable as error:
                 return None, [Problem(path, "invalid", str(error))]
         return stored, problems
 
 
 class Secret(Text):
-    """A field that is written and never read: it isn't stored or shown with the settings."""
+    """A field that is written and never read, because it isn't stored or shown with the settings."""
 
     def schema(self) -> dict[str, Any]:
         return {**super().schema(), "writeOnly": True}
 
 
 def _expression(hint: str) -> ExpressionField:
-    """Return a field for an expression."""
+    """Return a field for a JMESPath expression."""
     return ExpressionField(hint, max_length=MAPPING_CHARACTERS)
 
 

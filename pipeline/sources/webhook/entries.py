@@ -1,7 +1,7 @@
-"""Turns the payload of a request into an entry: by the source's mapping, by a preset, or by the fields' own names.
+"""Turns the payload of a request into an entry: by the source's mapping, a preset, or the names of its fields.
 
-Each bridge sends its own form. What can be used is used, what can't is left out with a note; only a payload that
-gives neither title nor text nor address nor file makes no entry.
+Each bridge sends another form. Usable values are used, the others are left out with a note. A payload makes no
+entry if it gives neither title nor text nor file, or is an event that is ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from config.core.api.nearest import find_nearest
 from pipeline import limits
 from pipeline.sources.base import Entry, EntryMedia, Note
 from pipeline.sources.config_fields import WebAddress
-from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, TooCostly, compiled
+from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, TooCostly, compile_expression
 from pipeline.sources.webhook.presets import GITHUB_EVENT, preset_for, why_ignored
 from pipeline.text.body_html import BODY_FORMATS
 
@@ -42,7 +42,7 @@ TARGETS: Final = (
 _CONTENT_FIELDS: Final = ("body", "media", "title", "url")
 _OWN_NAMES: Final = frozenset(TARGETS)
 _MAX_NAMED_FIELDS: Final = 10
-"""Names of unread fields that a note lists."""
+"""The most names of unread fields that a note lists."""
 MAX_AUTHOR_CHARACTERS: Final = 200
 MAX_TAGS: Final = 30
 MAX_TAG_CHARACTERS: Final = 100
@@ -59,7 +59,7 @@ _LAST_TIMESTAMP: Final = 253_402_300_799
 class MappedPayload:
     """The result of mapping a payload.
 
-    Without an entry, `ignored` or `failed` says why; `by` names the preset that was used.
+    Without an entry, `ignored` or `failed` gives the reason; `by` is the name of the preset that was used.
     """
 
     entry: Entry | None = None
@@ -72,7 +72,7 @@ class MappedPayload:
 def map_payload(
     payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any]
 ) -> MappedPayload:
-    """Map a payload to an entry; `headers` has lower-case names. Never raises, whatever was sent."""
+    """Map a payload to an entry; `headers` has lower-case names. Raises nothing, whatever was sent."""
     budget = Budget()
     try:
         return _map_payload(payload, headers, config, budget)
@@ -83,7 +83,7 @@ def map_payload(
 def _map_payload(
     payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any], budget: Budget
 ) -> MappedPayload:
-    """Map a payload by the source's mapping, a preset or the fields' names. Raises `TooCostly`."""
+    """Map a payload by mapping, preset or names. Raises `TooCostly` if an expression exceeds the budget."""
     if headers.get(GITHUB_EVENT) == "ping":
         return MappedPayload(ignored=Note("ping", "GitHub sent a ping to test the address."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
@@ -122,19 +122,25 @@ def _map_payload(
 def _read_by_names(payload: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
     """Return the fields under their own or similar names, with notes on the others."""
     fields = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
-    similar = {own: sent_name for own, sent_name in _similar_names(payload).items() if own not in fields}
-    fields |= {own: payload[sent_name] for own, sent_name in similar.items()}
-    notes += [Note("read_as", f"{sent_name} is read as {own}.") for own, sent_name in similar.items()]
+    similar = {
+        our_name: sent_name
+        for our_name, sent_name in _similar_names(payload).items()
+        if our_name not in fields
+    }
+    fields |= {our_name: payload[sent_name] for our_name, sent_name in similar.items()}
+    notes += [
+        Note("read_as", f"{sent_name} is read as {our_name}.") for our_name, sent_name in similar.items()
+    ]
     unread = [name for name in payload if name not in _OWN_NAMES and name not in similar.values()]
     if unread:
-        named = ", ".join(name[:40] for name in unread[:_MAX_NAMED_FIELDS])
+        names = ", ".join(name[:40] for name in unread[:_MAX_NAMED_FIELDS])
         others = f" and {len(unread) - _MAX_NAMED_FIELDS} more" if len(unread) > _MAX_NAMED_FIELDS else ""
-        notes.append(Note("not_read", f"Not read: {named}{others}. A mapping can read them."))
+        notes.append(Note("not_read", f"Not read: {names}{others}. A mapping can read them."))
     return fields
 
 
 def _similar_names(payload: Mapping[str, Any]) -> dict[str, str]:
-    """Return, by our names of content fields, similarly named texts of `payload`; the longest counts."""
+    """Return for each content field the name of the longest text in `payload` with a similar name."""
     similar: dict[str, str] = {}
     for name, value in payload.items():
         if name in _OWN_NAMES or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
@@ -150,16 +156,16 @@ def _similar_names(payload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _suggest_mapping(payload: Mapping[str, Any]) -> str:
-    """Return the sentence with a mapping for fields within an object or list; empty for other payloads."""
+    """Return a sentence with a mapping for fields within an object or list, or "" if there are none."""
     for name, value in payload.items():
         inner = value[0] if isinstance(value, list) and value else value
         if not isinstance(inner, dict) or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
             continue
-        exact = {own: own for own in _CONTENT_FIELDS if has_content(inner.get(own))}
+        exact = {our_name: our_name for our_name in _CONTENT_FIELDS if has_content(inner.get(our_name))}
         names = {**_similar_names(inner), **exact}
         if names:
             prefix = f"{name}[0]" if isinstance(value, list) else name
-            mapping = {own: f"{prefix}.{sent_name}" for own, sent_name in names.items()}
+            mapping = {our_name: f"{prefix}.{sent_name}" for our_name, sent_name in names.items()}
             return f" Give the source {json.dumps({'config': {'mapping': mapping}})}."
     return ""
 
@@ -167,23 +173,23 @@ def _suggest_mapping(payload: Mapping[str, Any]) -> str:
 def _apply_mapping(
     payload: Mapping[str, Any], mapping: Mapping[str, str], budget: Budget, notes: list[Note]
 ) -> dict[str, Any]:
-    """Return the values that the mapping's expressions find, with notes on those that fail."""
+    """Return the mapped values, and add notes on failures. Raises `TooCostly` beyond the budget."""
     values = {}
     for name, expression in mapping.items():
         try:
-            values[name] = compiled(expression.strip()).of(payload, budget)
+            values[name] = compile_expression(expression.strip()).evaluate(payload, budget)
         except ExpressionFailed as error:
             notes.append(Note("mapping_does_not_fit", f"{name}: {error}"))
     return values
 
 
 def has_content(value: Any) -> bool:
-    """Return whether a value is anything but `None` or empty."""
+    """Return whether a value is neither `None` nor an empty text, list or object."""
     return value is not None and value not in ("", [], {})
 
 
 def entry_of(fields: Mapping[str, Any], notes: list[Note]) -> Entry:
-    """Return the fields as an entry; values that can't be stored are left out, with a note."""
+    """Return the fields as an entry; values that can't be stored are left out or cut, with a note."""
     text = {
         name: _to_text(fields.get(name), name, notes)
         for name in ("external_id", "url", "title", "body", "body_format", "author", "language")
@@ -207,12 +213,12 @@ def entry_of(fields: Mapping[str, Any], notes: list[Note]) -> Entry:
 
 
 def _note_left_out(notes: list[Note], name: str, reason: str) -> None:
-    """Note that a field is left out, and why."""
+    """Add a note that a field is left out, with the reason."""
     notes.append(Note("left_out", f"{name} is left out: {reason}"))
 
 
 def _to_text(value: Any, name: str, notes: list[Note]) -> str:
-    """Return a text or a number as text; "" for any other value, with a note."""
+    """Return a text or a number as text, or an empty string for any other value, with a note."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -234,14 +240,14 @@ def _is_finite(number: float) -> bool:
 
 
 def _clip(value: str, name: str, max_characters: int, notes: list[Note]) -> str:
-    """Return the value cut to a length, with a note where it was longer."""
+    """Return the value cut to a length, with a note if it was longer."""
     if len(value) > max_characters:
         notes.append(Note("cut", f"{name} is cut to {max_characters} characters."))
     return value[:max_characters]
 
 
 def _valid_address(value: str, name: str, notes: list[Note]) -> str:
-    """Return an http(s) address; "" for any other value, with a note."""
+    """Return an http(s) address, or an empty string for any other value, with a note."""
     if not value.strip():
         return ""
     stored, problems = _ADDRESS_FIELD.read(value, name)
@@ -252,7 +258,7 @@ def _valid_address(value: str, name: str, notes: list[Note]) -> str:
 
 
 def _valid_format(value: str, notes: list[Note]) -> str:
-    """Return a known body format; "" for any other value, with a note."""
+    """Return a known body format, or an empty string for any other value, with a note."""
     if value and value not in BODY_FORMATS:
         _note_left_out(notes, "body_format", f"it is one of {', '.join(BODY_FORMATS)}.")
         return ""
@@ -260,7 +266,7 @@ def _valid_format(value: str, notes: list[Note]) -> str:
 
 
 def _valid_language(value: str, notes: list[Note]) -> str:
-    """Return a language tag; "" for any other value, with a note."""
+    """Return a language tag, or an empty string for any other value, with a note."""
     value = value.strip().replace("_", "-")
     if value and (len(value) > 35 or not _LANGUAGE_TAG.fullmatch(value)):
         _note_left_out(notes, "language", "it is a BCP 47 tag, such as en or pt-BR.")
@@ -269,7 +275,10 @@ def _valid_language(value: str, notes: list[Note]) -> str:
 
 
 def _to_datetime(value: Any, notes: list[Note]) -> datetime | None:
-    """Return a moment written as RFC 3339, as a mail's date (RFC 5322), or in (milli)seconds since 1970."""
+    """Return the moment of a value, or `None` for a value that can't be read, with a note.
+
+    It may be a date as in RFC 3339 or in a mail (RFC 5322), or seconds or milliseconds since 1970.
+    """
     if not has_content(value):
         return None
     moment = None
@@ -283,21 +292,21 @@ def _to_datetime(value: Any, notes: list[Note]) -> datetime | None:
 
 
 def _from_text(text: str) -> datetime | None:
-    """Return the moment of a text that holds a timestamp or a date; `None` for another text."""
+    """Return the moment of a text that holds a timestamp or a date, or `None` for another text."""
     if _TIMESTAMP.fullmatch(text):
         return _from_timestamp(float(text))
     return _from_iso(text) or _from_mail_date(text)
 
 
 def _from_timestamp(number: float) -> datetime | None:
-    """Return the moment of a timestamp in seconds or milliseconds; `None` for an impossible one."""
+    """Return the moment of a timestamp in seconds or milliseconds, or `None` for an impossible one."""
     # Timestamps of today have ten digits in seconds, thirteen in milliseconds.
     seconds = number / 1000 if number >= 100_000_000_000 else number
     return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LAST_TIMESTAMP else None
 
 
 def _from_iso(text: str) -> datetime | None:
-    """Return the moment of an ISO date with a zone; `None` for another text."""
+    """Return the moment of an ISO date with a zone, or `None` for another text."""
     try:
         moment = datetime.fromisoformat(text[:40])
         return moment.astimezone(UTC) if moment.tzinfo is not None else None
@@ -306,7 +315,7 @@ def _from_iso(text: str) -> datetime | None:
 
 
 def _from_mail_date(text: str) -> datetime | None:
-    """Return the moment of a mail's date with a zone; `None` for another text."""
+    """Return the moment of a mail's date with a zone, or `None` for another text."""
     try:
         moment = parsedate_to_datetime(text[:100])
         return moment.astimezone(UTC) if moment.tzinfo is not None else None
@@ -315,7 +324,7 @@ def _from_mail_date(text: str) -> datetime | None:
 
 
 def _to_media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
-    """Return files from one address, or a list of addresses or of objects with `url` and `type`."""
+    """Return the files in an address, an object or a list; notes say which are left out or cut."""
     if not has_content(value):
         return ()
     items = value if isinstance(value, list) else [value]
@@ -334,7 +343,7 @@ def _to_media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
 
 
 def _to_tags(value: Any, notes: list[Note]) -> list[str]:
-    """Return tags from a list of texts, or one text with commas; notes say which are left out or cut."""
+    """Return the tags in a list of texts or one text with commas; notes say which are left out or cut."""
     if not has_content(value):
         return []
     items = value if isinstance(value, list) else str(value).split(",")
@@ -355,7 +364,7 @@ def _to_tags(value: Any, notes: list[Note]) -> list[str]:
 
 
 def _to_metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
-    """Return metadata that is an object; empty for any other value, with a note."""
+    """Return metadata that is an object, or an empty mapping for any other value, with a note."""
     if not has_content(value):
         return {}
     if not isinstance(value, dict):
@@ -365,7 +374,7 @@ def _to_metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
 
 
 def _storable_metadata(metadata: dict[str, Any], notes: list[Note]) -> dict[str, Any]:
-    """Return metadata that can be stored; empty where it is too large or can't be, with a note."""
+    """Return metadata that can be stored, or an empty mapping and a note if it can't or is too large."""
     json_text = ""
     try:
         json_text = json.dumps(metadata, allow_nan=False)

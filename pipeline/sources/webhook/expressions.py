@@ -1,8 +1,8 @@
 """Evaluates JMESPath within a budget: a person wrote the expression, a stranger sent the body.
 
-A short expression can ask for endless work: `[@,@]|[@,@]|…` doubles what it holds with each step, and
-`to_string(@)` writes it out. So every step is counted, and so is the size of everything that is built,
-compared or handed to a function; past the budget the evaluation ends with `TooCostly`.
+A short expression can ask for endless work: `[@,@]|[@,@]|…` doubles its value with each step, and
+`to_string(@)` writes it out. So every step is counted, and so is the size of each value that is built,
+compared or handed to a function; beyond the budget the evaluation ends with `TooCostly`.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from pipeline import limits
 
 _PLAIN_STEP: Final = r"[\w:@$#+/-]+"
 _PLAIN_PATH: Final = re.compile(rf"{_PLAIN_STEP}(?:\[\d{{1,4}}\])*(?:\.{_PLAIN_STEP}(?:\[\d{{1,4}}\])*)*")
-"""Dotted names such as `data.content-type`; JMESPath wants quotes here, and they are added."""
+"""Dotted names such as `data.content-type`, to which the quotes are added that JMESPath wants."""
 _NAME: Final = re.compile(rf"(?:^|\.)({_PLAIN_STEP})")
 _TYPE_CHECK_WEIGHT: Final = 8
+"""The weight of checking the type of one member of a list."""
 _MAX_DEPTH: Final = 60
-"""The deepest level of an expression. Each costs the interpreter two frames of its stack."""
+"""The deepest level of an expression; each level costs the interpreter two frames of its stack."""
 
 
 class ExpressionUnreadable(ValueError):
-    """Raised where the expression can't be parsed; the message says where and why."""
+    """Raised if the expression can't be parsed; the message gives the position or the reason."""
 
 
 class TooCostly(ValueError):
-    """Raised where the expression asks for more work than one delivery may cost."""
+    """Raised if the expression asks for more work than one delivery may cost."""
 
 
 class ExpressionFailed(ValueError):
-    """Raised where the expression meets a value that it can't work with, such as `join()` a number."""
+    """Raised if the expression meets a value that it can't work with, such as a number for `join()`."""
 
 
 class Budget:
@@ -48,19 +49,19 @@ class Budget:
         self._known: dict[int, tuple[object, int]] = {}
 
     def step(self) -> None:
-        """Count one step. Raises `TooCostly`."""
+        """Count one step. Raises `TooCostly` if it was one too many."""
         self._steps -= 1
         if self._steps < 0:
             raise TooCostly(_TOO_COSTLY)
 
     def charge(self, weight: int) -> None:
-        """Count the size of a value. Raises `TooCostly`."""
+        """Count the size of a value. Raises `TooCostly` if the sum of the sizes is too large."""
         self._weight -= weight
         if self._weight < 0:
             raise TooCostly(_TOO_COSTLY)
 
     def weigh(self, value: object) -> int:
-        """Return about the number of characters of the value's JSON; what it holds twice counts twice."""
+        """Return about the number of characters of the value's JSON; repeated members count each time."""
         if isinstance(value, str):
             return 2 + len(value)
         if not isinstance(value, dict | list):
@@ -79,16 +80,16 @@ _TOO_COSTLY: Final = "The mapping takes too much work with this body. Make it si
 
 
 class Expression:
-    """A compiled expression; `text` is as it was written."""
+    """A compiled expression; `text` is its source."""
 
     def __init__(self, text: str, tree: dict[str, Any]) -> None:
         self.text = text
         self._tree = tree
 
-    def of(self, payload: Any, budget: Budget) -> Any:
-        """Return what the expression finds in the payload, `None` for nothing.
+    def evaluate(self, payload: Any, budget: Budget) -> Any:
+        """Return the value that the expression finds in the payload, or `None` if it finds none.
 
-        Raises `TooCostly` and `ExpressionFailed`.
+        Raises `TooCostly` if it exceeds the budget, and `ExpressionFailed` if it can't work with a value.
         """
         try:
             return _BudgetedInterpreter(budget).visit(self._tree, payload)
@@ -105,8 +106,11 @@ class Expression:
 
 
 @lru_cache(maxsize=2048)
-def compiled(text: str) -> Expression:
-    """Return the compiled expression; dotted names may hold any character. Raises `ExpressionUnreadable`."""
+def compile_expression(text: str) -> Expression:
+    """Return the compiled expression; dotted names may be written without JMESPath's quotes.
+
+    Raises `ExpressionUnreadable` if the text can't be parsed or calls a function that can't work.
+    """
     try:
         return Expression(text, _parse(text))
     except ExpressionUnreadable:
@@ -117,7 +121,7 @@ def compiled(text: str) -> Expression:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """Return the expression's tree. Raises `ExpressionUnreadable`."""
+    """Return the expression's tree. Raises `ExpressionUnreadable` if there is none or `_check_tree` does."""
     try:
         tree: dict[str, Any] = Parser().parse(text).parsed
     except exceptions.IncompleteExpressionError as error:
@@ -147,9 +151,9 @@ def _position_message(text: str, position: int) -> str:
 
 
 def _check_tree(tree: dict[str, Any]) -> None:
-    """Raise for unknown functions and wrong numbers of values.
+    """Raise `ExpressionUnreadable` for unknown functions, wrong numbers of values and too deep nesting.
 
-    The interpreter would only notice them when a body comes.
+    The interpreter would notice them only when a body comes.
     """
     known = functions.Functions.FUNCTION_TABLE
     unchecked = [(tree, 0)]
@@ -163,7 +167,7 @@ def _check_tree(tree: dict[str, Any]) -> None:
 
 
 def _check_call(known: dict[str, Any], node: dict[str, Any]) -> None:
-    """Raise `ExpressionUnreadable` for a call that can't work."""
+    """Raise `ExpressionUnreadable` for an unknown function or a wrong number of values."""
     name, argument_count = node["value"], len(node["children"])
     if name not in known:
         names = ", ".join(sorted(known))

@@ -1,6 +1,6 @@
-"""Maps the bodies of known senders where the source has no mapping of its own.
+"""Maps the bodies of known senders if the source has no mapping.
 
-Each preset is a mapping that a person could have written: `docs/guides/webhook-sources.md` shows them all.
+Each preset is a mapping that a person could have written; `docs/guides/webhook-sources.md` shows how.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.sources.base import Note
-from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, compiled
+from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, compile_expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +21,12 @@ GITHUB_EVENT: Final = "x-github-event"
 class Preset:
     """The mapping of a known sender.
 
-    `when` is evaluated on the body; `event` is the name in GitHub's header, empty for other senders.
+    `condition` is an expression that must hold for the body; `event` is the name in GitHub's header, empty
+    for other senders.
     """
 
     name: str
-    when: str
+    condition: str
     mapping: Mapping[str, str]
     event: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -110,16 +111,16 @@ PRESETS: Final = (
 
 
 def preset_for(payload: Mapping[str, Any], headers: Mapping[str, str], budget: Budget) -> Preset | None:
-    """Return the preset whose condition holds for the body; `None` without one."""
+    """Return the preset whose condition holds for the body, or `None` if there is none."""
     event = headers.get(GITHUB_EVENT, "")
     for preset in PRESETS:
-        if preset.event == event and _holds(preset.when, payload, budget):
+        if preset.event == event and _holds(preset.condition, payload, budget):
             return preset
     return None
 
 
 def why_ignored(payload: Mapping[str, Any], headers: Mapping[str, str]) -> Note | None:
-    """Return why a known sender's body makes no item; `None` for a body of another sender."""
+    """Return why a known sender's body makes no item, or `None` for a body of another sender."""
     event = headers.get(GITHUB_EVENT, "")
     if event:
         event_name = f"{event[:40]} {str(payload.get('action') or '')[:40]}".strip()
@@ -142,12 +143,13 @@ def _ignored(message: str) -> Note:
 
 
 def _holds(condition: str, payload: Mapping[str, Any], budget: Budget) -> bool:
-    """Return whether the condition is true, as JMESPath has it.
+    """Return whether JMESPath takes the condition's value for true.
 
-    Empty texts, lists and objects, null and false are not.
+    All values are true but null, false, and empty texts, lists and objects. A condition that fails is false.
+    Raises `TooCostly` if it exceeds the budget.
     """
     try:
-        value = compiled(condition).of(payload, budget)
+        value = compile_expression(condition).evaluate(payload, budget)
     except ExpressionFailed:
         return False
     return not (value is None or value is False or value in ("", [], {}))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Fetch
 
 CAPTIONS_SECONDS: Final = 30
-"""Calls for captions end within this time after the poll began; a fetch has ten seconds more."""
+"""The seconds after the beginning of a poll within which calls for captions end; a fetch has ten more."""
 
 _SITE_PATTERN: Final = r"^\s*(?:https?://(?:www\.|m\.)?youtube\.com/"
 _CHANNEL_PATTERN: Final = _SITE_PATTERN + r"channel/)?(UC[A-Za-z0-9_-]{22})/?\s*$"
@@ -91,7 +91,7 @@ _NOT_A_PLACE: Final = (
 
 
 class YouTubeSource(Source):
-    """Reads channels, playlists and videos by feed, the Data API where there is a key, and captions."""
+    """Reads channels, playlists and videos by feed and captions, and by the Data API if there is a key."""
 
     kind = "youtube"
     label = "YouTube"
@@ -108,7 +108,10 @@ class YouTubeSource(Source):
     }
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings; an address is stored as what it leads to, such as `{"handle": "@example"}`."""
+        """Return the settings, with an address replaced by its place, such as `{"handle": "@example"}`.
+
+        Raises `ConfigInvalid` if a setting is invalid or the address leads to no public place.
+        """
         cleaned = clean(SETTINGS, config)
         address = cleaned.pop("url", None)
         if address is None:
@@ -119,27 +122,28 @@ class YouTubeSource(Source):
         kind, name = place
         return {kind: name, **cleaned}
 
-    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Move an address or a handle to the setting that it belongs to.
+    def guess_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Move an address, an id or a handle to the setting that it belongs to.
 
-        People call both the channel, and enter them in any field.
+        People call all of them the channel, and enter them in any field.
         """
-        guessed = super().meant(values)
+        guessed = super().guess_settings(values)
         for name in ("url", *_PLACE_FIELDS):
             value = guessed.get(name)
             if not isinstance(value, str) or not SETTINGS.fields[name].read(value, name)[1]:
                 continue
+            setting, text = name, value
             if place_in(value) is not None:
-                guessed = {"url" if key == name else key: entry for key, entry in guessed.items()}
-            elif CHANNEL_ID.fullmatch(value.strip()) or PLAYLIST_ID.fullmatch(value.strip()):
-                id_field = "channel" if CHANNEL_ID.fullmatch(value.strip()) else "playlist"
-                guessed = {id_field if key == name else key: entry for key, entry in guessed.items()}
+                setting = "url"
+            elif CHANNEL_ID.fullmatch(value.strip()):
+                setting = "channel"
+            elif PLAYLIST_ID.fullmatch(value.strip()):
+                setting = "playlist"
             elif "/" not in value and not SETTINGS.fields["handle"].read(value, name)[1]:
-                handle = f"@{value.strip().removeprefix('@')}"
-                guessed = {
-                    "handle" if key == name else key: handle if key == name else entry
-                    for key, entry in guessed.items()
-                }
+                setting, text = "handle", f"@{value.strip().removeprefix('@')}"
+            # The order of the settings stays.
+            pairs = [(setting, text) if key == name else (key, entry) for key, entry in guessed.items()]
+            guessed = dict(pairs)
         return guessed
 
     def fetch(
@@ -151,7 +155,10 @@ class YouTubeSource(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """Return the videos that are new or changed since `state`, and those that were taken back."""
+        """Return the videos that are new or changed since `state`, and those that were taken back.
+
+        Raises `TryLater` if they can't be listed now, and `Refused` if no channel has the name.
+        """
         deadline = monotonic() + CAPTIONS_SECONDS
         followed = _followed_address(config)
         poll_state = YouTubePollState.of(state, place=str(followed))

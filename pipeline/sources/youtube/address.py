@@ -1,4 +1,4 @@
-"""Reads which channel, playlist or video a YouTube address leads to, however it was copied."""
+"""Finds the channel, playlist or video that a YouTube address leads to, however it was copied."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ HOSTS: Final = frozenset(
 )
 CHANNEL_ID: Final = re.compile(r"UC[A-Za-z0-9_-]{22}")
 PLAYLIST_ID: Final = re.compile(r"(?:PL|UU|FL|OL)[A-Za-z0-9_-]{8,62}")
-"""Lists that everybody sees.
-
-A mix (`RD…`) is made for one viewer, and `LL` and `WL` are a person's own.
-"""
-# Handles have 3 to 30 characters of any script (support.google.com/youtube/answer/11585688).
+"""The id of a list that everybody sees. A mix (`RD…`) is made for one viewer, and `LL` and `WL` are private lists."""
 HANDLE: Final = re.compile(r"""@[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30}""")
+"""A handle has 3 to 30 characters of any script (support.google.com/youtube/answer/11585688)."""
 NAME: Final = re.compile(r"""[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}""")
 """The name in an old address, `/user/…` or `/c/…`."""
 _VIDEO_PATHS: Final = frozenset({"shorts", "live", "embed", "v", "e"})
@@ -35,10 +32,10 @@ _KIND_BY_NAME_PATH: Final = {"user": "user", "c": "custom"}
 
 
 def place_in(address: str) -> tuple[str, str] | None:
-    """Return what an address leads to and its name there; `None` for an address that leads to none of them.
+    """Return the kind and the name of the place that an address leads to, or `None` if it leads to none.
 
-    `channel` (`UC…`), `playlist` (`PL…`), `handle` (`@…`), `video` (11 characters), `user` or `custom` (the
-    names of old addresses). A video that was copied out of a playlist is the playlist.
+    The kinds are `channel` (`UC…`), `playlist` (`PL…`), `handle` (`@…`), `video` (11 characters), `user` and
+    `custom` (the names of old addresses). The address of a video within a playlist leads to the playlist.
     """
     text = address.strip()
     try:
@@ -59,7 +56,7 @@ def place_in(address: str) -> tuple[str, str] | None:
 
 
 def _place_on_site(path: list[str], query: dict[str, str]) -> tuple[str, str] | None:
-    """Return the place at an address of youtube.com."""
+    """Return the kind and the name of the place at an address of youtube.com, or `None` if it has none."""
     first, second = (*path, "", "")[:2]
     if first in {"watch", "feeds"}:
         return _place_if_valid("video", VIDEO_ID, query.get("v", "")) or _place_if_valid(
@@ -75,5 +72,5 @@ def _place_on_site(path: list[str], query: dict[str, str]) -> tuple[str, str] | 
 
 
 def _place_if_valid(kind: str, pattern: re.Pattern[str], name: str) -> tuple[str, str] | None:
-    """Return the place where its name has the right form; `None` otherwise."""
+    """Return the kind and the name if the name has the right form, else `None`."""
     return (kind, name) if pattern.fullmatch(name) else None

@@ -1,6 +1,6 @@
 """Calls the YouTube Data API v3, as far as sources need it.
 
-That is a handle's channel, a list's newest videos, and details of a video. Each call costs one unit of the
+It finds the channel of a name, the newest videos of a list, and details of videos. Each call costs one unit of the
 key's quota (10,000 a day by default, developers.google.com/youtube/v3/determine_quota_cost, read in November
 2026). The key is sent in a header, so that it stands in no address, log or error.
 """
@@ -29,6 +29,7 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 EARLIEST_YEAR: Final = 2005
 """YouTube's first year; older dates are nonsense."""
 API_PAUSE: Final = timedelta(hours=1)
+"""The time without calls after the API limits the rate or refuses the key."""
 _PACIFIC: Final = ZoneInfo("America/Los_Angeles")
 _QUOTA_REASONS: Final = frozenset({"quotaExceeded", "dailyLimitExceeded"})
 _RATE_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
@@ -38,10 +39,7 @@ _DURATION: Final = re.compile(
 
 
 class ApiFailed(Exception):
-    """Raised where the Data API fails.
-
-    `code` is for programs, `str()` a sentence; `until` is set where it makes no sense to call before.
-    """
+    """Raised if the Data API fails; `code` is for programs, and calls before `until` make no sense."""
 
     def __init__(self, code: str, message: str, until: datetime | None = None) -> None:
         super().__init__(message)
@@ -58,27 +56,36 @@ class DataApi:
     key: str
 
     def channel_of(self, name: str, *, by: str, now: datetime) -> str:
-        """Return the id of a name's channel, "" where there is none; `by` is `forHandle` or `forUsername`."""
+        """Return the id of a name's channel, or an empty string if there is none.
+
+        `by` is `forHandle` or `forUsername`. Raises `ApiFailed` if the call fails.
+        """
         answer = self._call("channels", {"part": "id", by: name}, now)
         ids = [item.get("id") for item in _items_in(answer)]
         return ids[0] if ids and isinstance(ids[0], str) else ""
 
     def videos_of(self, playlist: str, *, pages: int, now: datetime) -> list[YouTubeVideo]:
-        """Return the first pages of a playlist in its own order; of a channel's uploads the newest."""
+        """Return the videos on the first pages of a playlist, in its order, without those that nobody can see.
+
+        For a channel's uploads these are the newest. Raises `ApiFailed` if a call fails.
+        """
         query = {"part": "snippet,contentDetails", "playlistId": playlist, "maxResults": str(PAGE_SIZE)}
-        listed: list[YouTubeVideo] = []
+        listed_videos: list[YouTubeVideo] = []
         for _page in range(pages):
             answer = self._call("playlistItems", query, now)
             videos = [_listed_video(item, now) for item in _items_in(answer)]
-            listed += [video for video in videos if video is not None]
-            following = answer.get("nextPageToken") if isinstance(answer, dict) else None
-            if not isinstance(following, str):
+            listed_videos += [video for video in videos if video is not None]
+            next_token = answer.get("nextPageToken") if isinstance(answer, dict) else None
+            if not isinstance(next_token, str):
                 break
-            query["pageToken"] = following
-        return listed
+            query["pageToken"] = next_token
+        return listed_videos
 
     def details_of(self, ids: Sequence[str], *, now: datetime) -> dict[str, Details]:
-        """Return details by id; a missing video was deleted, or is hidden from everybody."""
+        """Return the details of the first `PAGE_SIZE` videos by id.
+
+        A missing one was deleted, or is hidden from everybody. Raises `ApiFailed` if the call fails.
+        """
         if not ids:
             return {}
         query = {
@@ -89,7 +96,7 @@ class DataApi:
         return {str(item.get("id")): _details_in(item) for item in _items_in(answer)}
 
     def _call(self, resource: str, query: Mapping[str, str], now: datetime) -> Any:
-        """Return the API's answer. Raises `ApiFailed`."""
+        """Return the API's answer. Raises `ApiFailed` if there is none, or it isn't JSON under status 200."""
         pairs = urlencode(query)
         try:
             response = self.http.get(
@@ -107,14 +114,14 @@ class DataApi:
 
 
 def next_midnight(now: datetime) -> datetime:
-    """Return when the quota is renewed: the next midnight in Pacific time."""
+    """Return the moment at which the quota is renewed: the next midnight in Pacific time, in UTC."""
     local = now.astimezone(_PACIFIC)
     midnight = datetime(local.year, local.month, local.day, tzinfo=_PACIFIC) + timedelta(days=1)
     return midnight.astimezone(UTC)
 
 
 def _parse_json(response: Response) -> Any:
-    """Return the answer's JSON. Raises `ApiFailed`."""
+    """Return the answer's JSON. Raises `ApiFailed` if it isn't JSON."""
     try:
         return json.loads(response.body)
     except (ValueError, RecursionError):
@@ -159,13 +166,13 @@ def _items_in(answer: Any) -> list[dict[str, Any]]:
 
 
 def _part_of(item: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a part of an item, empty where it is missing."""
+    """Return an object within an item, or an empty mapping if it is missing."""
     part = item.get(name)
     return part if isinstance(part, dict) else {}
 
 
 def _listed_video(item: Mapping[str, Any], now: datetime) -> YouTubeVideo | None:
-    """Return a playlist's item as a video; `None` for one that nobody can see."""
+    """Return a playlist's item as a video, or `None` for a video that nobody can see."""
     snippet, content = _part_of(item, "snippet"), _part_of(item, "contentDetails")
     video_id = str(content.get("videoId") or "")
     published = parse_moment(content.get("videoPublishedAt"))
@@ -183,7 +190,7 @@ def _listed_video(item: Mapping[str, Any], now: datetime) -> YouTubeVideo | None
 
 
 def _details_in(item: Mapping[str, Any]) -> Details:
-    """Return an item's details."""
+    """Return the details in an item of the API's list of videos."""
     snippet, live = _part_of(item, "snippet"), _part_of(item, "liveStreamingDetails")
     status = _part_of(item, "status")
     broadcast = str(snippet.get("liveBroadcastContent") or "none")
@@ -198,9 +205,9 @@ def _details_in(item: Mapping[str, Any]) -> Details:
 
 
 def seconds_of(duration: str) -> int | None:
-    """Return the seconds of an ISO 8601 duration such as `PT1H2M3S`.
+    """Return the seconds of an ISO 8601 duration such as `PT1H2M3S`, or `None` if it isn't one.
 
-    A running broadcast has `P0D`, which gives `None`.
+    It is `None` for `P0D` too, which a running broadcast has.
     """
     match = _DURATION.fullmatch(duration)
     if match is None:
@@ -212,7 +219,7 @@ def seconds_of(duration: str) -> int | None:
 
 
 def parse_moment(text: object) -> datetime | None:
-    """Return the aware moment of an RFC 3339 text; `None` for any other value."""
+    """Return the moment of an RFC 3339 text in UTC, or `None` for any other value or too early a year."""
     if not isinstance(text, str):
         return None
     try:

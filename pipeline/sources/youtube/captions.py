@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CALL_SECONDS: Final = 10
 MIN_CALL_SECONDS: Final = 2
-"""With less time left than this, no further call is made."""
+"""The time left below which no further call is made."""
 MAX_BYTES: Final = 5 * 1024 * 1024
 """The largest answer. A page to watch a video on has about 1.5 MB."""
 
@@ -41,7 +41,7 @@ _UNPLAYABLE_REASONS: Final = (
 class VideoTranscript:
     """The words spoken in a video.
 
-    `kind` is `manual` or `automatic`; `by` names what read it: `captions` or `tool`.
+    `kind` is `manual` or `automatic`; `by` names the reader: `captions` (the library) or `tool` (yt-dlp).
     """
 
     text: str
@@ -52,10 +52,10 @@ class VideoTranscript:
 
 
 class NoCaptions(Exception):
-    """Raised where no captions can be read, because there are none or because YouTube doesn't give them.
+    """Raised if no captions can be read, because there are none or because YouTube doesn't give them.
 
-    `kind` says why: `none`, `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`,
-    `upcoming`, `late` (no time was left) or `failed`.
+    `kind` is `none`, `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`, `upcoming`,
+    `late` (no time was left) or `failed`.
     """
 
     def __init__(self, kind: str) -> None:
@@ -73,9 +73,9 @@ class CaptionReader:
     deadline: float
 
     def read(self, video_id: str, *, language: str = "") -> VideoTranscript:
-        """Return what was said in a video, in the language that is spoken in it: `language`, where it is known.
+        """Return the transcript of a video, in the language that is spoken in it: `language`, if it is known.
 
-        Raises `NoCaptions`.
+        yt-dlp is used if the library is blocked or fails. Raises `NoCaptions` if neither reads any captions.
         """
         try:
             return self._by_library(video_id, language)
@@ -85,13 +85,14 @@ class CaptionReader:
         return self._by_tool(video_id, language)
 
     def _by_library(self, video_id: str, language: str) -> VideoTranscript:
-        """Read the captions by youtube-transcript-api."""
+        """Read the captions by youtube-transcript-api. Raises `NoCaptions` if that isn't possible."""
         session = _GuardedSession(self.http, self.base, self.deadline)
         # The library uses no more of a session than `_GuardedSession` has.
         reader = transcript_api.YouTubeTranscriptApi(http_client=cast("Any", session))
         try:
-            chosen = _choose_track(list(reader.list(video_id)), language)
-            chosen.fetch()
+            track = _choose_track(list(reader.list(video_id)), language)
+            # The session keeps the captions that this call downloads.
+            track.fetch()
         except transcript_api.CouldNotRetrieveTranscript as error:
             raise NoCaptions(_failure_kind(error)) from None
         except OutboundError:
@@ -101,13 +102,13 @@ class CaptionReader:
             raise NoCaptions("failed") from None
         return _to_transcript(
             read_timed_text(session.captions),
-            language=chosen.language_code,
-            kind="automatic" if chosen.is_generated else "manual",
+            language=track.language_code,
+            kind="automatic" if track.is_generated else "manual",
             by="captions",
         )
 
     def _by_tool(self, video_id: str, language: str) -> VideoTranscript:
-        """Read the captions that yt-dlp finds."""
+        """Read the captions that yt-dlp finds. Raises `NoCaptions` if that isn't possible."""
         left = self.deadline - monotonic()
         if left < MIN_CALL_SECONDS:
             raise NoCaptions("late")
@@ -129,19 +130,21 @@ class CaptionReader:
         except (OutboundError, ValueError, RecursionError):
             raise NoCaptions("failed") from None
         duration = video_data.get("duration")
+        if not isinstance(duration, int | float) or not 0 < duration < 10**6:
+            duration = None
         return _to_transcript(
             read_json3(document),
             language=track.language,
             kind=track.kind,
             by="tool",
-            duration=int(duration) if isinstance(duration, int | float) and 0 < duration < 10**6 else None,
+            duration=None if duration is None else int(duration),
         )
 
 
 def _to_transcript(
     cues: list[Cue], *, language: str, kind: str, by: str, duration: int | None = None
 ) -> VideoTranscript:
-    """Return the cues as a transcript. Raises `NoCaptions` where they hold no text."""
+    """Return the cues as a transcript. Raises `NoCaptions` if they hold no text."""
     text = to_text(cues)
     if not text:
         raise NoCaptions("none")
@@ -171,7 +174,7 @@ def _failure_kind(error: transcript_api.CouldNotRetrieveTranscript) -> str:
 
 
 def _choose_track(tracks: list[transcript_api.Transcript], language: str) -> transcript_api.Transcript:
-    """Return written captions in the spoken language, else automatic ones, else written ones of another."""
+    """Return written captions in the spoken language, else automatic, else any. Raises `NoCaptions` if none exist."""
     automatic = [track for track in tracks if track.is_generated]
     manual = [track for track in tracks if not track.is_generated]
     spoken_language = language or (automatic[0].language_code if automatic else "")
@@ -189,7 +192,7 @@ def _is_same_language(language: str, other: str) -> bool:
 
 
 class ToolTrack(NamedTuple):
-    """Captions that yt-dlp names; `kind` is `manual` or `automatic`."""
+    """Captions that yt-dlp lists; `kind` is `manual` or `automatic`."""
 
     language: str
     kind: str
@@ -197,7 +200,7 @@ class ToolTrack(NamedTuple):
 
 
 def _choose_tool_track(video_data: Mapping[str, Any], language: str) -> ToolTrack | None:
-    """Return the captions in the spoken language, else automatic ones, else any; `None` where there are none."""
+    """Return the captions in the spoken language, else automatic ones, else any, or `None` if there are none."""
     video_language = video_data.get("language")
     spoken_language = language or (video_language if isinstance(video_language, str) else "")
     manual = _json3_addresses(video_data.get("subtitles"))
@@ -219,7 +222,7 @@ def _choose_tool_track(video_data: Mapping[str, Any], language: str) -> ToolTrac
 
 
 def _to_track(name: str, kind: str, url: str) -> ToolTrack:
-    """Return the track of a name, which is its language; automatic ones in the spoken language end in `-orig`."""
+    """Return a track whose name is its language, with `-orig` for automatic ones in the spoken language."""
     return ToolTrack(name.removesuffix("-orig"), kind, url)
 
 
@@ -242,7 +245,7 @@ def _json3_addresses(listed: object) -> dict[str, str]:
 
 
 class _UnexpectedAnswer(ValueError):
-    """Raised for an answer that the library has no name for."""
+    """Raised for a status that the library has no error for, and for captions on another host."""
 
 
 class _GuardedSession:
@@ -257,7 +260,11 @@ class _GuardedSession:
         self._deadline = deadline
 
     def get(self, url: str) -> _SessionResponse:
-        """Fetch an address. Captions are kept for us, and the library gets an empty document."""
+        """Fetch an address.
+
+        Captions are stored in `captions`, and the result for the library is an empty document. Raises `NoCaptions` if
+        no time is left, `OutboundError` if there is no answer, and `_UnexpectedAnswer` for another host.
+        """
         answer = self._ask("GET", url)
         if "/api/timedtext" not in url or answer.status_code != 200:
             return answer
@@ -267,13 +274,14 @@ class _GuardedSession:
         return _SessionResponse(200, "<transcript/>")
 
     def post(self, url: str, json: object) -> _SessionResponse:
-        """Send JSON to an address."""
+        """Send JSON to an address. Raises the errors of `get`."""
         return self._ask("POST", url, json)
 
     def _ask(self, method: str, url: str, body: object = None) -> _SessionResponse:
         """Make a call before the deadline.
 
-        Raises `NoCaptions`, `OutboundError`, and `_UnexpectedAnswer` for an address on another host.
+        Raises `NoCaptions` if no time is left, `OutboundError` if there is no answer, and `_UnexpectedAnswer`
+        for an address on another host.
         """
         left = self._deadline - monotonic()
         if left < MIN_CALL_SECONDS:
@@ -301,11 +309,11 @@ class _SessionCookies:
         self._values: dict[str, str] = {}
 
     def set(self, name: str, value: str, **_attributes: str) -> None:
-        """Set a cookie; characters that a header can't hold are dropped."""
+        """Set a cookie, without characters that a header can't hold, cut to 200 characters."""
         self._values[name] = re.sub(r"[^A-Za-z0-9+._=-]", "", value)[:200]
 
     def as_header(self) -> dict[str, str]:
-        """Return the request header of the cookies; empty without any."""
+        """Return the request header of the cookies, or an empty mapping if there are none."""
         pairs = "; ".join(f"{name}={value}" for name, value in self._values.items())
         return {"Cookie": pairs} if pairs else {}
 
@@ -326,6 +334,9 @@ class _SessionResponse:
             raise _UnexpectedAnswer(message)
 
     def json(self) -> Any:
-        """Return the answer's JSON."""
+        """Return the answer's JSON.
+
+        Raises `NoCaptions` for a refusal, `_UnexpectedAnswer` for another failure, and `ValueError` if it isn't JSON.
+        """
         self.raise_for_status()
         return json.loads(self.text)

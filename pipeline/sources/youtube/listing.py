@@ -1,4 +1,4 @@
-"""Lists the videos of a channel or playlist: by its feed, and where that fails, by the Data API."""
+"""Lists the videos of a channel or playlist: by its feed, and if that fails, by the Data API."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 FEED_SECONDS: Final = 12
 PAGE_SECONDS: Final = 8
 MAX_FEED_VIDEOS: Final = 15
-"""As many as a feed shows; a first poll by the Data API takes no more."""
+"""The number of videos that a feed shows; a first poll by the Data API takes no more."""
 MAX_PAGE_BYTES: Final = 3 * 1024 * 1024
 MAX_REDIRECTS: Final = 3
 BLOCKED_WAIT: Final = timedelta(hours=1)
 MAX_WAIT: Final = timedelta(hours=24)
 
 PLAYLIST_PAGES: Final = 4
-"""Pages of 50 that are read of a playlist, whose newest videos may stand anywhere in it."""
+"""The pages of 50 videos that are read of a playlist, whose newest videos may stand anywhere in it."""
 _FEED_OUTAGE_NOTE: Final = Note(
     "feed_outage", "YouTube's feed doesn't answer at the moment; the list comes from the Data API."
 )
@@ -56,16 +56,16 @@ _CHANNEL_ID_PATTERNS: Final = (
 
 
 _PAGE_PATHS: Final = {"handle": "", "user": "user/", "custom": "c/"}
-"""The paths of pages of names, by the kinds whose channel has to be found."""
+"""The paths of the pages of names, by the kinds whose channel has to be found."""
 _API_PARAMETERS: Final = {"handle": "forHandle", "user": "forUsername"}
 
 
 @dataclass(frozen=True)
 class FollowedAddress:
-    """A channel, a playlist or a video by its id, or a name, which the source follows.
+    """A channel, a playlist or a video by its id, or a channel by a name, which the source follows.
 
     `kind` is `channel`, `playlist`, `video`, `handle`, or `user` or `custom` for the name of an old address.
-    The channel of a name has to be found.
+    The channel's id has to be found for the last three.
     """
 
     kind: str
@@ -84,9 +84,10 @@ class FollowedAddress:
 class VideoListing:
     """Videos, newest first.
 
-    `origin` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last
-    time. `is_from_usual_origin` is False where the list comes from elsewhere than at other polls: its wording
-    may differ then. `digest` is the feed's; empty where no feed was read.
+    `origin` is `feed`, `api`, `video` for a single video, or `same` if the feed is unchanged since the last
+    poll. `is_from_usual_origin` is `False` if the list comes from elsewhere than at other polls, because its
+    wording may differ then. `digest` is that of the feed, or empty if no feed was read. `deleted` are the ids
+    of videos that the feed declares deleted.
     """
 
     origin: str
@@ -101,10 +102,7 @@ class VideoListing:
 
 @dataclass(frozen=True)
 class VideoLister:
-    """Reads lists from YouTube.
-
-    `api` is `None` where the operator gave no key, or where it has to be left alone.
-    """
+    """Reads lists from YouTube. `api` is `None` if the operator gave no key, or if the API may not be called now."""
 
     http: Client
     base: str
@@ -112,10 +110,11 @@ class VideoLister:
     now: datetime
 
     def list_videos(self, followed: FollowedAddress, state: YouTubePollState) -> VideoListing:
-        """Return the videos of what the source follows; the channel that a name leads to is stored in `state`.
+        """Return the videos of the followed address, and store the channel of a name in `state`.
 
-        Raises `TryLater`: with the code `not_found` for a channel, playlist or video that YouTube shows nowhere, because
-        it may come back. Raises `Refused` only for a name that the Data API says no channel has.
+        Raises `TryLater` if they can't be listed now, with the code `not_found` for a channel, playlist or video
+        that YouTube shows nowhere, because it may come back. Raises `Refused` only for a name that no channel has
+        according to the Data API.
         """
         if followed.kind == "video":
             return self._single_video(followed.name, state)
@@ -140,12 +139,12 @@ class VideoLister:
             # The playlist of a channel's uploads has the channel's id, with UU for UC.
             uploads = f"UU{channel.removeprefix('UC')}"
             return self._list_from_api_after_feed_failed(self.api, uploads, state, feed_error)
-        # A feed that is the same wasn't read again; that the first one was cut off is known by its `floor`.
+        # An unchanged feed wasn't read again; its `floor` tells that the first one was cut off.
         is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS or (listing.origin == "same" and state.floor > 0)
         return listing if channel or not is_cut_off else replace(listing, notes=(_PLAYLIST_CUT_OFF_NOTE,))
 
     def is_public(self, video_id: str) -> bool:
-        """Return whether YouTube still shows a video to everybody, by oEmbed; True where it doesn't say."""
+        """Return whether YouTube still shows a video to everybody by oEmbed, or `True` if it doesn't answer."""
         try:
             response = self.http.get(
                 _oembed_url(self.base, video_id), timeout=PAGE_SECONDS, max_bytes=MAX_PAGE_BYTES
@@ -155,7 +154,10 @@ class VideoLister:
         return not _is_hidden(response)
 
     def _single_video(self, video_id: str, state: YouTubePollState) -> VideoListing:
-        """Return one video by oEmbed, which knows its title and its channel; none where it was taken back."""
+        """Return one video by oEmbed, with title and channel, or no video if a known one was taken back.
+
+        Raises `TryLater` if oEmbed can't be read, or shows no such video at the first poll.
+        """
         response = self._get(_oembed_url(self.base, video_id), PAGE_SECONDS, "The video")
         if _is_hidden(response):
             if state.begun:
@@ -177,7 +179,7 @@ class VideoLister:
     # --- The feed ---
 
     def _list_from_feed(self, query: str, channel: str, state: YouTubePollState) -> VideoListing:
-        """Return the videos of the feed. Raises `TryLater`."""
+        """Return the feed's videos, or the origin `same` if unchanged. Raises `TryLater` if it can't be read."""
         response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
         if response.status != 200:
             raise self._diagnose_feed_failure(response, channel)
@@ -191,19 +193,19 @@ class VideoLister:
             message = "YouTube answered with something that is not a feed. It is polled again later."
             raise TryLater(message, code="feed_unreadable") from error
         entries = [entry_of(record, identity=record["id"], now=self.now) for record in document.records]
-        found = [_entry_to_video(entry) for entry in entries]
-        videos = {video.id: video for video in found if video is not None}
+        optional_videos = [_entry_to_video(entry) for entry in entries]
+        videos = {video.id: video for video in optional_videos if video is not None}
         return VideoListing(
             "feed",
             videos=tuple(videos.values()),
             title=document.title,
             digest=digest,
             deleted=frozenset(video_id.decode() for video_id in _DELETED_ENTRY.findall(response.body)),
-            malformed=document.malformed + found.count(None),
+            malformed=document.malformed + optional_videos.count(None),
         )
 
     def _diagnose_feed_failure(self, response: Response, channel: str) -> TryLater:
-        """Return the plug-in error for a response without a feed; for a 404 the channel's page is asked as well."""
+        """Return the plug-in error for a response without a feed. After a 404 the channel's page is asked too."""
         status = response.status
         named_wait = read_retry_after(response.headers, now=self.now, longest=MAX_WAIT)
         if status in {401, 403, 429}:
@@ -211,8 +213,8 @@ class VideoLister:
                 f"YouTube refuses this service at the moment (status {status}). It is polled again later. "
                 "An operator can set YOUTUBE_API_KEY to use the Data API instead."
             )
-            after = named_wait or BLOCKED_WAIT
-            return TryLater(message, code="blocked", after=after, platform_status=status)
+            wait = named_wait or BLOCKED_WAIT
+            return TryLater(message, code="blocked", after=wait, platform_status=status)
         if status == 404 and channel and self._is_no_channel(channel):
             message = (
                 "YouTube has no such channel: neither its feed nor its page exists. Check the "
@@ -227,7 +229,7 @@ class VideoLister:
         return TryLater(message, code="feed_outage", after=named_wait or None, platform_status=status)
 
     def _is_no_channel(self, channel: str) -> bool:
-        """Return whether the channel's page doesn't exist either."""
+        """Return whether the channel's page doesn't exist either, or `False` if it can't be fetched."""
         try:
             response = self.http.get(
                 f"{self.base}/channel/{channel}", timeout=PAGE_SECONDS, max_bytes=65_536, truncate=True
@@ -237,7 +239,7 @@ class VideoLister:
         return response.status == 404
 
     def _get(self, url: str, seconds: float, subject: str, *, truncate: bool = False) -> Response:
-        """Fetch an address. Raises `TryLater`."""
+        """Fetch an address. Raises `TryLater` if there is no answer."""
         limit = MAX_PAGE_BYTES if truncate else FEED_BYTES
         try:
             return self.http.get(
@@ -252,7 +254,10 @@ class VideoLister:
     def _list_from_api(
         self, api: DataApi, playlist: str, state: YouTubePollState, *, pages: int
     ) -> VideoListing:
-        """Return the newest videos by the Data API. Raises `ApiFailed`."""
+        """Return the newest videos by the Data API: at the first poll `MAX_FEED_VIDEOS`, later new and known ones.
+
+        Raises `ApiFailed` if a call fails; then `state` says how long the API is left alone.
+        """
         try:
             videos = api.videos_of(playlist, pages=pages, now=self.now)
         except ApiFailed as error:
@@ -263,7 +268,7 @@ class VideoLister:
         videos.sort(key=lambda video: video.listed_at or oldest, reverse=True)
         if not state.begun:
             return VideoListing("api", videos=tuple(videos[:MAX_FEED_VIDEOS]), title=_channel_name(videos))
-        # Older ones may never have been in a feed; they don't count as new.
+        # Older videos may never have been in a feed, so they don't count as new.
         begun = datetime.fromtimestamp(state.begun, tz=UTC)
         videos = [
             video
@@ -277,20 +282,24 @@ class VideoLister:
     def _list_from_api_after_feed_failed(
         self, api: DataApi, uploads: str, state: YouTubePollState, feed_error: TryLater
     ) -> VideoListing:
-        """Return the list by the Data API where the feed failed. Raises `TryLater`."""
+        """Return the list by the Data API because the feed failed. Raises `TryLater` if the API fails too."""
         try:
             listing = self._list_from_api(api, uploads, state, pages=1)
         except ApiFailed as error:
-            after = error.until - self.now if error.until else feed_error.after
+            wait = error.until - self.now if error.until else feed_error.after
             message = f"{feed_error.message} {error}"
-            after = min(after, MAX_WAIT) if after else None
-            raise TryLater(message, code=error.code, after=after) from error
+            wait = min(wait, MAX_WAIT) if wait else None
+            raise TryLater(message, code=error.code, after=wait) from error
         return replace(listing, is_from_usual_origin=False, notes=(_FEED_OUTAGE_NOTE,))
 
     # --- Handles ---
 
     def _find_channel(self, followed: FollowedAddress) -> str:
-        """Return the id of a name's channel. Raises `Refused` and `TryLater`."""
+        """Return the id of a name's channel, by the Data API or from the name's page.
+
+        Raises `Refused` if no channel has the name according to the Data API, and `TryLater` if the page doesn't
+        show it.
+        """
         # The Data API can't look up names of the kind /c/….
         if self.api is not None and followed.kind != "custom":
             try:
@@ -306,7 +315,7 @@ class VideoLister:
         return self._find_channel_on_page(followed)
 
     def _find_channel_on_page(self, followed: FollowedAddress) -> str:
-        """Return the channel's id from the name's page. Raises `TryLater`."""
+        """Return the channel's id from the name's page. Raises `TryLater` if the page doesn't show it."""
         url = f"{self.base}/{_PAGE_PATHS[followed.kind]}{quote(followed.name, safe='@')}"
         response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
         if response.status == 404:
@@ -340,7 +349,7 @@ def _is_hidden(response: Response) -> bool:
 
 
 def _raise_if_page(response: Response) -> None:
-    """Raise `TryLater` where the answer is a web page instead of a feed."""
+    """Raise `TryLater` if the answer is a web page instead of a feed, such as a request for consent."""
     _raise_if_consent(response)
     start = response.body[:2000].lower()
     if b"<html" in start or b"<!doctype html" in start:
@@ -349,7 +358,7 @@ def _raise_if_page(response: Response) -> None:
 
 
 def _raise_if_consent(response: Response) -> None:
-    """Raise `TryLater` where YouTube asks for consent to cookies."""
+    """Raise `TryLater` if YouTube asks for consent to cookies."""
     is_consent = (
         "//consent.youtube.com" in response.url or b'action="https://consent.youtube.com' in response.body
     )
@@ -362,7 +371,7 @@ def _raise_if_consent(response: Response) -> None:
 
 
 def _entry_to_video(entry: Entry) -> YouTubeVideo | None:
-    """Return a feed's entry as a video; `None` where it is none."""
+    """Return a feed's entry as a video, or `None` if it has no video's id."""
     match = _ENTRY_ID.match(entry.external_id or "")
     if match is None:
         return None
@@ -376,5 +385,5 @@ def _entry_to_video(entry: Entry) -> YouTubeVideo | None:
 
 
 def _channel_name(videos: list[YouTubeVideo]) -> str:
-    """Return the channel's name; empty without videos."""
+    """Return the channel's name, or an empty string if there are no videos."""
     return videos[0].channel if videos else ""

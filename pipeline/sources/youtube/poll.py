@@ -1,8 +1,8 @@
-"""Runs one poll of a YouTube source: which videos are given now, which wait, which were taken back.
+"""Runs one poll of a YouTube source: gives some videos as entries, lets others wait, withdraws lost ones.
 
-A video is given once, and again only when its title or description changed; then with its captions again, so
-that only what really changed differs. What waits (a broadcast, captions that YouTube has yet to make, a
-budget that is used up) is kept in the state and given by a later poll, also when the feed no longer shows it.
+A video is given once, and again only when its title or description changed; then with its captions again, so that
+only the real changes differ. A video that waits (for the end of a broadcast, for captions, for a poll with time left)
+is kept in the state and given by a later poll, also when the feed no longer shows it.
 """
 
 from __future__ import annotations
@@ -27,23 +27,28 @@ if TYPE_CHECKING:
     from pipeline.sources.youtube.listing import VideoLister, VideoListing
 
 MAX_CAPTIONS: Final = 15
-"""Videos whose captions one poll reads: as many as a feed shows."""
+"""The most videos whose captions one poll reads, which is the number that a feed shows."""
 MAX_STALLED: Final = 2
-"""After so many calls in a row without a result, the rest is left for the next poll."""
+"""The number of calls in a row without a result after which the rest is left for the next poll."""
 BLOCKED_PAUSE: Final = timedelta(hours=6)
-"""Calling on while YouTube refuses only makes it refuse longer."""
+"""The time without calls after YouTube refused, because it refuses longer if the calls go on."""
 CAPTIONS_COME_WITHIN: Final = timedelta(hours=6)
-"""How long a new video may have no captions yet; automatic ones take minutes to hours."""
+"""The time for which a new video may have no captions yet; automatic ones take minutes to hours."""
 MAX_WAIT: Final = timedelta(hours=24)
+"""The longest wait for captions while YouTube refuses them."""
 RECHECK_AFTER: Final = timedelta(hours=1)
+"""The time after which a video that waits is tried again; half of it if the cause may pass sooner."""
 MAX_TRIES: Final = 3
+"""The number of failures to read its captions after which a video is given without them."""
 MIN_DESCRIPTION_CHARACTERS: Final = 200
-"""A shorter description says too little to make anything of."""
+"""The length below which a description says too little to make an item of."""
 CHECK_EVERY: Final = timedelta(hours=6)
+"""The time between two checks of the `CHECKED_WITH_KEY` newest videos by the Data API."""
 CHECKED_WITH_KEY: Final = 10
 CHECKED_WITHOUT_KEY: Final = 3
+"""The most videos that one poll checks by oEmbed, with one call for each."""
 MISSING_UNTIL_WITHDRAWN: Final = 2
-"""YouTube's lists and answers have gaps that close again, so one miss doesn't count."""
+"""The misses in a row after which a video is withdrawn; YouTube's lists have gaps that close again."""
 
 _MESSAGES: Final = {
     "gone": "YouTube says that the video is no longer available.",
@@ -65,7 +70,7 @@ _INVISIBLE_KINDS: Final = frozenset({"gone", "private", "members_only"})
 
 @dataclass
 class Poll:
-    """The work of one poll; `run` may be called once."""
+    """The work of one poll, run once; `caption_calls` counts all calls, `stalled` failed ones in a row."""
 
     state: YouTubePollState
     lister: VideoLister
@@ -75,13 +80,13 @@ class Poll:
     entries: list[Entry] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     details: dict[str, Details] = field(default_factory=dict)
-    asked: int = 0
+    caption_calls: int = 0
     stalled: int = 0
     is_first: bool = False
     is_api_away: bool = False
 
     def run(self, listing: VideoListing) -> Fetch:
-        """Return what is new, edited or taken back in the listing."""
+        """Return the entries of new, edited and waiting videos, and withdrawals of those that were taken back."""
         state, is_same = self.state, listing.origin == "same"
         self.is_first = not state.begun
         self.notes += listing.notes
@@ -99,7 +104,7 @@ class Poll:
         # The Data API's list has no digest, so the feed is read again when it is back.
         state.digest = listing.digest
         self._add_notes()
-        notes_have_ended = have_notes_ended(self.notes, told_before=state.told)
+        notes_have_ended = have_notes_ended(self.notes, previous_count=state.told)
         state.told = len(self.notes)
         oldest = datetime.min.replace(tzinfo=UTC)
         self.entries.sort(key=lambda entry: entry.published_at or oldest, reverse=True)
@@ -143,33 +148,33 @@ class Poll:
         return sorted(due.values(), key=lambda video: video.published_at or oldest, reverse=True)
 
     def _is_old_video(self, video: YouTubeVideo) -> bool:
-        """Return whether an old video came into a channel's feed because a newer one left it."""
+        """Return whether a video is older than the first feed, so that a newer one must have left the feed."""
         return not self.state.place.startswith("playlist:") and 0 < _published(video) < self.state.floor
 
     def _videos_to_check(self, listing: VideoListing) -> list[str]:
-        """Return the videos that were given and may have been taken back since."""
-        given = {key: record for key, record in self.state.records.items() if record.fate == "given"}
-        doubtful = [key for key, record in given.items() if record.missing]
+        """Return the ids of given videos that may be gone: missed before, missing now, or (with a key) the newest."""
+        records = {key: record for key, record in self.state.records.items() if record.fate == "given"}
+        doubtful = [key for key, record in records.items() if record.missing]
         is_time = self._now_seconds - self.state.checked >= CHECK_EVERY.total_seconds()
         if self.api is not None:
-            newest = sorted(given, key=lambda key: given[key].published, reverse=True)[:CHECKED_WITH_KEY]
+            newest = sorted(records, key=lambda key: records[key].published, reverse=True)[:CHECKED_WITH_KEY]
             return list(dict.fromkeys([*doubtful, *(newest if is_time else [])]))
         if listing.origin == "video":
-            return [] if listing.videos else list(given)
+            return [] if listing.videos else list(records)
         if listing.origin != "feed" or self.state.place.startswith("playlist:"):
             return doubtful[:CHECKED_WITHOUT_KEY]
-        # The feed shows the newest: one missing between others was taken back, or is unlisted now.
-        listed = {video.id for video in listing.videos}
+        # The feed shows the newest: a video missing between others was taken back, or is unlisted now.
+        listed_ids = {video.id for video in listing.videos}
         oldest = min((_published(video) for video in listing.videos if video.published_at), default=0)
         gaps = [
             key
-            for key, record in given.items()
-            if oldest and record.published > oldest and key not in listed and not record.is_unlisted
+            for key, record in records.items()
+            if oldest and record.published > oldest and key not in listed_ids and not record.is_unlisted
         ]
         return list(dict.fromkeys([*doubtful, *gaps]))[:CHECKED_WITHOUT_KEY]
 
     def _load_details(self, todo: list[YouTubeVideo], checks: list[str]) -> None:
-        """Load the details of videos from the Data API, where it can be called."""
+        """Load the details of videos from the Data API, if it may be called; a failure becomes a note."""
         ids = list(dict.fromkeys([*(video.id for video in todo), *checks]))
         if self.api is None or not ids:
             return
@@ -184,7 +189,7 @@ class Poll:
     # --- One video ---
 
     def _read_video(self, video: YouTubeVideo) -> None:
-        """Give a video, or let it wait."""
+        """Give a video, leave it out, or let it wait."""
         details = self.details.get(video.id, Details())
         if details.is_private:
             self._give_without_captions(video, details, "private")
@@ -195,14 +200,14 @@ class Poll:
             self._read_captions(video, details)
 
     def _read_captions(self, video: YouTubeVideo, details: Details) -> None:
-        """Give a video with its captions, as far as they can be read now."""
+        """Give a video with its captions if they can be read now, else postpone it or give it without."""
         if self.state.captions_after > self._now_seconds:
             self._postpone(video, details, "captions_blocked")
             return
-        if self.asked >= MAX_CAPTIONS or self.stalled >= MAX_STALLED:
+        if self.caption_calls >= MAX_CAPTIONS or self.stalled >= MAX_STALLED:
             self._postpone(video, details, "late")
             return
-        self.asked += 1
+        self.caption_calls += 1
         try:
             transcript = self.captions.read(video.id, language=details.language)
         except NoCaptions as error:
@@ -212,7 +217,7 @@ class Poll:
         self._give(video, details, transcript)
 
     def _handle_no_captions(self, video: YouTubeVideo, details: Details, kind: str) -> None:
-        """Decide what becomes of a video without captions, by the kind of `NoCaptions`."""
+        """Let a video wait, or give it without captions, by the kind of `NoCaptions`."""
         self.stalled = self.stalled + 1 if kind in {"failed", "late"} else 0
         if kind == "blocked":
             self.state.captions_after = int((self.now + BLOCKED_PAUSE).timestamp())
@@ -231,9 +236,10 @@ class Poll:
             self._give_without_captions(video, details, kind)
 
     def _postpone(self, video: YouTubeVideo, details: Details, reason: str) -> None:
-        """Let a video wait whose captions can't be read at this moment.
+        """Let a video wait whose captions can't be read now, or give it without them.
 
-        At the first poll nothing waits for that: a video given later would look new, and it isn't.
+        A video given with captions always waits. Others are given at the first poll, as they would look new later;
+        after `MAX_TRIES` failures; and while YouTube refuses, if the description says enough or after `MAX_WAIT`.
         """
         record, waiting = self.state.records.get(video.id), self.state.waiting.get(video.id)
         tries = (waiting.tries if waiting else 0) + (reason == "captions_failed")
@@ -252,17 +258,16 @@ class Poll:
             self._give_without_captions(video, details, "captions_failed" if reason == "late" else reason)
 
     def _wait_for(self, video: YouTubeVideo, reason: str, *, until: datetime, tries: int = 0) -> None:
-        """Let a video wait until a moment; a new one is listed as left out meanwhile."""
+        """Let a video wait until a moment. A new one gets an entry that is left out, so that people see it."""
         waiting = self.state.waiting.get(video.id)
         first = waiting.first if waiting else self._now_seconds
         if waiting is None and video.id not in self.state.records:
-            # It is listed now as well, so that people see that it waits.
             self._add_entry(video, Details(), None, left_out=_WAIT_NOTES[reason])
         due = int(until.timestamp())
         self.state.waiting[video.id] = UpcomingVideo(video, reason, first=first, next=due, tries=tries)
 
     def _give_without_captions(self, video: YouTubeVideo, details: Details, reason: str) -> None:
-        """Give a video by its description, or leave it out where that says too little."""
+        """Give a video by its description, or leave it out if that says too little or people can't see it."""
         record = self.state.records.get(video.id)
         if reason in _INVISIBLE_KINDS and record is not None and record.fate == "given":
             # It was edited and is hidden now: later checks tell whether it stays hidden.
@@ -275,12 +280,11 @@ class Poll:
             return
         left_out = Note(reason, _MESSAGES.get(reason, _MESSAGES["no_captions"]))
         self._add_entry(video, details, None, left_out=left_out)
-        self.state.records[video.id] = YouTubeRecord(
-            video.fingerprint, "left_out", published=_published(video)
-        )
+        record = YouTubeRecord(video.fingerprint, "left_out", published=_published(video))
+        self.state.records[video.id] = record
 
     def _give(self, video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> None:
-        """Give a video as an entry, and remember it."""
+        """Give a video as an entry, and record it."""
         self._add_entry(video, details, transcript)
         self.state.records[video.id] = YouTubeRecord(
             video.fingerprint, "given", has_captions=transcript is not None, published=_published(video)
@@ -293,7 +297,7 @@ class Poll:
         transcript: VideoTranscript | None,
         left_out: Note | None = None,
     ) -> None:
-        """Add the entry of a video."""
+        """Add the entry of a video, which doesn't wait any more."""
         self.state.waiting.pop(video.id, None)
         spoken_text = transcript.text if transcript else ""
         body = "\n\n".join(text for text in (prose_of(video.description), spoken_text) if text)
@@ -331,13 +335,13 @@ class Poll:
                 self._check_one(video_id, record)
 
     def _check_one(self, video_id: str, record: YouTubeRecord) -> None:
-        """Check one given video; after several misses it is withdrawn."""
+        """Check one given video, and withdraw it if it is private or after several misses."""
         details = self.details.get(video_id)
         if details is not None and details.is_private:
             record.missing = MISSING_UNTIL_WITHDRAWN
         elif details is not None or (self.api is None and self.lister.is_public(video_id)):
             record.missing = 0
-            # Without this mark every poll would make a request for it.
+            # Without this mark every poll would make a request for the video.
             record.is_unlisted = self.api is None
         else:
             record.missing += 1
@@ -351,21 +355,19 @@ class Poll:
         video = YouTubeVideo(video_id, "")
         self.entries.append(Entry(external_id=video.external_id, url=video.url, withdrawn=True))
 
-    # --- What people are told ---
+    # --- Notes for people ---
 
     def _add_notes(self) -> None:
         """Add notes on captions that are blocked and on videos that wait."""
         state = self.state
         if state.captions_after > self._now_seconds:
             until = datetime.fromtimestamp(state.captions_after, tz=UTC)
-            self.notes.append(
-                Note(
-                    "captions_blocked",
-                    "YouTube doesn't let this service read captions at the moment, as it does with many addresses of "
-                    f"data centres. They are asked for again after {until:%d %B, %H:%M} UTC; until then entries come "
-                    "with title and description.",
-                )
+            message = (
+                "YouTube doesn't let this service read captions at the moment, as it does with many addresses of "
+                f"data centres. They are asked for again after {until:%d %B, %H:%M} UTC; until then entries come "
+                "with title and description."
             )
+            self.notes.append(Note("captions_blocked", message))
         live = sum(1 for upcoming in state.waiting.values() if upcoming.why == "live")
         if live:
             message = f"{_count_videos(live)} live or yet to begin: imported afterwards."
@@ -381,19 +383,17 @@ def _count_videos(number: int) -> str:
 
 
 def _published(video: YouTubeVideo) -> int:
-    """Return when the video was published in seconds since 1970; 0 where that isn't known."""
+    """Return the video's moment of publication in seconds since 1970, or 0 if it isn't known."""
     return int(video.published_at.timestamp()) if video.published_at else 0
 
 
 def _metadata(video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> dict[str, Any]:
-    """Return what is stored with the raw item of a video."""
+    """Return the metadata that is stored with the raw item of a video."""
     duration = details.duration_seconds or (transcript.duration_seconds if transcript else None)
     metadata: dict[str, Any] = {"video_id": video.id, "channel": video.channel, "duration_seconds": duration}
-    metadata["captions"] = (
-        {"language": transcript.language, "kind": transcript.kind, "by": transcript.by}
-        if transcript
-        else None
-    )
+    metadata["captions"] = None
+    if transcript:
+        metadata["captions"] = {"language": transcript.language, "kind": transcript.kind, "by": transcript.by}
     if details.licence:
         metadata["licence"] = details.licence
     return metadata

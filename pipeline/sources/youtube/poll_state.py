@@ -1,4 +1,4 @@
-"""Stores what a YouTube source remembers: what it listed, what waits, and what is left alone until when."""
+"""Stores the poll state of a YouTube source: listed videos, waiting videos, and pauses of calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_RECORDS: Final = 300
-"""Twenty times what a feed shows, and more than is read of a playlist."""
+"""Twenty times the videos of a feed, and more than are read of a playlist."""
 MAX_WAITING: Final = 50
 
 
@@ -19,7 +19,8 @@ MAX_WAITING: Final = 50
 class YouTubeRecord:
     """A video that was listed.
 
-    `fate` is `given`, `left_out` or `withdrawn`; times are seconds since 1970.
+    `fate` is `given`, `left_out` or `withdrawn`; `published` is in seconds since 1970; `missing` is the number
+    of checks in a row without the video.
     """
 
     fingerprint: str
@@ -34,7 +35,8 @@ class YouTubeRecord:
 class UpcomingVideo:
     """A video that is given later.
 
-    `next` is when to check it again, `first` when it was first seen; `why` is `live` or `captions`.
+    `next` is when to check it again and `first` when it was first seen, in seconds since 1970; `why` is `live`
+    or `captions`.
     """
 
     video: YouTubeVideo
@@ -48,9 +50,10 @@ class UpcomingVideo:
 class YouTubePollState:
     """The poll state of one source.
 
-    `begun` is the moment of the first poll, 0 before it; `digest` is of the feed that was last read. `floor`
-    is when the oldest video of the first poll was published, 0 where the list was complete; `told` is how
-    many notes the last poll brought.
+    Times are seconds since 1970. `place` is the followed address; `begun` is the moment of the first poll, or 0
+    before it; `digest` is that of the feed that was last read. `floor` is when the oldest video of the first poll was
+    published, or 0 if the list was complete. Before `captions_after` and `api_after` no captions are read and the
+    Data API isn't called; `checked` is the last check by it. `told` is the number of notes of the last poll.
     """
 
     place: str
@@ -68,7 +71,7 @@ class YouTubePollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, place: str) -> YouTubePollState:
-        """Return the stored state; empty where it is of another channel or list."""
+        """Return the stored state, or an empty state if it is of another channel or list."""
         if state.get("place") != place:
             return cls(place)
         poll_state = cls(place)
@@ -96,7 +99,7 @@ class YouTubePollState:
         return poll_state
 
     def as_state(self) -> dict[str, Any]:
-        """Return it as JSON to store, cut to its bounds."""
+        """Return the state as JSON to store, cut to its bounds."""
         newest = sorted(self.records.items(), key=lambda pair: pair[1].published, reverse=True)[:MAX_RECORDS]
         waiting = list(self.waiting.items())[:MAX_WAITING]
         return {
@@ -125,17 +128,17 @@ class YouTubePollState:
 
 
 def _string(value: object) -> str:
-    """Return a string; "" for any other value."""
+    """Return a string, or an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def _positive_int(value: object) -> int:
-    """Return a positive integer; 0 for any other value."""
+    """Return a positive integer, or 0 for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _videos_in(value: object) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the stored objects of videos with their ids."""
+    """Return the stored objects of videos with their ids, without malformed ones."""
     if not isinstance(value, dict):
         return []
     return [

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 SITE: Final = "https://www.youtube.com"
 LATEST_SECONDS: Final = 4_000_000_000
-"""Seconds since 1970 of a year that `datetime` can still hold."""
+"""The latest moment read from the state, in seconds since 1970; `datetime` can still hold its year."""
 VIDEO_ID: Final = re.compile(r"[A-Za-z0-9_-]{11}")
 THUMBNAIL: Final = "https://i.ytimg.com/vi/{video_id}/hqdefault.jpg"
-"""Every video has a picture of this name; channel feeds name it."""
+"""The address of the picture that every video has; channel feeds name it."""
 MAX_DESCRIPTION_CHARACTERS: Final = 5000
-"""YouTube's own limit.
+"""YouTube's limit of a description.
 
-developers.google.com/youtube/v3/docs/videos, `snippet.description`, read in November 2026.
+It stands in developers.google.com/youtube/v3/docs/videos, `snippet.description`, read in November 2026.
 """
 
 _WEB_ADDRESS: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
@@ -30,10 +30,7 @@ _CHAPTER_MARK: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\
 
 @dataclass(frozen=True)
 class YouTubeVideo:
-    """A video as a list has it.
-
-    `listed_at` is when it came into the list, where the list says so.
-    """
+    """A video as a list describes it; `listed_at` is when it came into the list, or `None` if that isn't known."""
 
     id: str
     title: str
@@ -54,12 +51,12 @@ class YouTubeVideo:
 
     @property
     def fingerprint(self) -> str:
-        """A hash that changes when title or description do, however white space is written."""
+        """A hash that changes when title or description change in more than white space."""
         normalized = "\0".join(" ".join(text.split()) for text in (self.title, self.description))
         return hashlib.sha256(normalized.encode()).hexdigest()[:16]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the video as JSON to store."""
+        """Return the video as JSON to store, without `listed_at`."""
         return {
             "title": self.title,
             "description": self.description,
@@ -83,7 +80,7 @@ class YouTubeVideo:
 
 @dataclass(frozen=True)
 class Details:
-    """The details that only the Data API has. `live` is `none`, `live` or `upcoming`."""
+    """The details that only the Data API gives; `live` is `none`, `live` or `upcoming`."""
 
     duration_seconds: int | None = None
     live: str = "none"
@@ -99,7 +96,7 @@ def watch_address(video_id: str) -> str:
 
 
 def prose_of(description: str) -> str:
-    """Return a description without lines of links, of hashtags alone and of chapter marks."""
+    """Return a description, cut first, without lines that hold a link, only hashtags, or a chapter mark."""
     lines = [
         line.strip()
         for line in description[:MAX_DESCRIPTION_CHARACTERS].splitlines()

@@ -1,6 +1,6 @@
-"""The system voice: espeak-ng, which speaks without any other service and reports when it speaks what.
+"""Speaks with the system voice, espeak-ng, which needs no other service and reports the time of each word.
 
-Its library is under the GPL and keeps its state in globals, so it is loaded in a child process alone; this project
+Its library is under the GPL and keeps its state in globals, so it is only loaded in a child process; this project
 neither links nor ships it. `pip install content-pipeline[voice]` installs it.
 """
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 LIBRARY: Final = "espeakng_loader"
 MAX_SECONDS: Final = 20
-"""By the clock; four minutes of speech take a quarter of a second."""
+"""The time limit by the clock; four minutes of speech take a quarter of a second."""
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-"""Twenty minutes of sound at 22,050 Hz: the longest text, spoken at the slowest rate."""
+"""The size of twenty minutes of sound at 22,050 Hz, which is the longest text at the slowest rate."""
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 _MISSING: Final = Unavailability(
     "The system voice isn't installed on this service.",
@@ -36,11 +36,13 @@ _VOICE_NAMES: Final = {"en": "en-us", "zh": "cmn", "nb": "nb", "no": "nb", "iw":
 """The names of espeak-ng's voices, for languages whose voice has another name, or several."""
 _CHINESE_CHARACTER: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MAX_SPELLED_SHARE: Final = 0.1
-"""Share of a text's characters; with so few, a name or two, they are spelled and the text isn't refused."""
+"""The share of a text's characters up to which Chinese ones, a name or two, are spelled and not refused."""
 _CHINESE_VOICES: Final = frozenset({"cmn", "yue", "hak"})
 
 
 class SystemVoice(Voice):
+    """The voice of espeak-ng."""
+
     kind = "system"
     label = "System voice"
     seconds = MAX_SECONDS
@@ -91,15 +93,16 @@ class SystemVoice(Voice):
             )
             raise Refused(message, code="unspoken_language")
         seconds = len(samples) / 2 / result["rate"]
-        events = [SpeechEvent(place, start) for place, start in result["events"]]
+        events = [SpeechEvent(offset, start) for offset, start in result["events"]]
         pauses = [Pause(start, end) for start, end in result["pauses"]]
         return Speech(result["rate"], samples, time_words(text, events, pauses, seconds))
 
 
 def speakable_text(text: str) -> str:
-    """Return the text, character for character, with symbols and controls as blanks: their names would be read out.
+    """Return the text with symbols and controls as blanks, because their names would be read out.
 
-    Raises `Refused` for a text that is too long, or has nothing to speak.
+    The length stays the same, so that offsets fit both. Raises `Refused` for a text that is too long, or has nothing
+    to speak.
     """
     if len(text) > MAX_TEXT_CHARACTERS:
         message = f"The text has {len(text)} characters; a voice speaks {MAX_TEXT_CHARACTERS} at most."
@@ -115,7 +118,7 @@ _UNSPOKEN_CATEGORIES: Final = frozenset({"So", "Sk", "Cc", "Cf", "Cs", "Co", "Cn
 
 
 def voices_for(language: str) -> list[str]:
-    """Return the names of the language's voices, best first."""
+    """Return the possible names of the language's voices, best first, or of the English one without a language."""
     tag = re.sub(r"[^a-z0-9-]", "", language.lower().replace("_", "-"))
     base = tag.partition("-")[0]
     names = (_VOICE_NAMES.get(tag), tag, _VOICE_NAMES.get(base), base) if tag else (_VOICE_NAMES["en"],)
@@ -131,7 +134,7 @@ def _is_installed() -> bool:
 
 
 def _error_of(ended: child_program.ChildEnded) -> Refused | TryLater:
-    """Return the error for a child that gave no answer."""
+    """Return the error for a child that gave no answer: `TryLater` if it was too slow, else `Refused`."""
     if ended.how == "missing":
         return Refused(_MISSING.sentence, code=_MISSING.code)
     if ended.how == "slow":

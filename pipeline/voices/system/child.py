@@ -1,7 +1,7 @@
-"""The process in which espeak-ng speaks: a request as JSON on its input, a line of JSON and the samples as answer.
+"""Runs the process in which espeak-ng speaks: reads a request as JSON, and writes a line of JSON and the samples.
 
-It is run by its path, isolated from the environment, for one text. Its arguments are the project's folder and that of
-the library. Constants and structures are those of espeak-ng 1.52, `speak_lib.h`.
+It is run by its path, isolated from the environment, for one text. Its arguments are the project's folder and the
+library's folder. Constants and structures are those of espeak-ng 1.52, `speak_lib.h`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 MEMORY_BYTES: Final = 512 * 1024 * 1024
-"""Bytes of address space; four minutes of speech take 60 MB."""
+"""The limit of the address space; four minutes of speech take 60 MB."""
 MAX_SECONDS: Final = 20
+"""The limit of CPU time."""
 _SYNCHRONOUS: Final = 2
 _PHONEME_EVENTS: Final = 1
 _NO_EXIT: Final = 0x8000
@@ -49,7 +50,10 @@ _Callback = ctypes.CFUNCTYPE(
 
 
 def speak(folder: Path, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Speak the request's text; returns what was spoken when, and the samples. `voice` is empty where none fits."""
+    """Speak the request's text. Return the times of words and pauses in seconds, and the samples.
+
+    `voice` is empty, and there are no samples, if espeak-ng has none of the requested voices.
+    """
     library = ctypes.CDLL(str(folder / "libespeak-ng.so"))
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, str(folder).encode(), _PHONEME_EVENTS | _NO_EXIT)
     if rate <= 0:
@@ -87,7 +91,7 @@ def speak(folder: Path, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]
 
 
 def _has_voice(library: Any, name: str) -> bool:
-    """Choose a voice by its name, and return whether espeak-ng has it."""
+    """Choose a voice by its name. Return `False` if espeak-ng doesn't have it."""
     return bool(library.espeak_SetVoiceByName(name.encode()) == 0)
 
 

@@ -1,4 +1,4 @@
-"""The operator's voice: a program that speaks, such as a wrapper of Piper or of a service in the cloud.
+"""Speaks with the operator's voice: a program, such as a wrapper of Piper or of a service in the cloud.
 
 It is started in an empty folder, reads `{"text", "language", "rate", "pitch"}` as JSON, and writes two files there:
 `speech.wav` (one channel of 16 bits, 8,000 to 48,000 Hz) and `words.json`, a list of `{"word", "start", "end"}` in
@@ -25,17 +25,20 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Word
 
 MAX_SECONDS: Final = 120
-"""By the clock; within it a neural voice speaks a minute on one core."""
+"""The time limit by the clock, in which a neural voice speaks a minute of sound on one core."""
 MAX_WAVE_BYTES: Final = 64 * 1024 * 1024
 MAX_WORDS_BYTES: Final = 2 * 1024 * 1024
-_MIN_SHARE_FOUND: Final = 0.5
-"""The share of the words that must be found in the text: a voice speaks numbers in words of its own."""
-_TIME_TOLERANCE: Final = 0.05
+_MIN_SHARE_MATCHED: Final = 0.5
+"""The share of the written words that must match spoken ones; a voice speaks numbers in other words."""
+_TOLERANCE_SECONDS: Final = 0.05
+"""The time by which the last word may end after the sound."""
 _LOOK_AHEAD_CHARACTERS: Final = 120
-"""A word that comes again much later isn't the one that was spoken here."""
+"""The distance within which a spoken word is looked for; the same word much later isn't the one spoken here."""
 
 
 class VoiceTool(Voice):
+    """The voice that the program in VOICE_TOOL speaks with."""
+
     kind = "tool"
     label = "The operator's voice"
     seconds = MAX_SECONDS
@@ -94,7 +97,7 @@ class VoiceTool(Voice):
 
 
 def _check_file(path: Path, max_bytes: int) -> Path:
-    """Return the path of a file that may be read: no link, and not too large. Raises `Refused`."""
+    """Return the path. Raises `Refused` if it isn't a file, is a link, or has more than `max_bytes`."""
     if path.is_symlink() or not path.is_file():
         reason = f"it wrote no {path.name}"
         raise _unusable(reason)
@@ -105,7 +108,7 @@ def _check_file(path: Path, max_bytes: int) -> Path:
 
 
 def _read_wave(path: Path) -> tuple[int, bytes]:
-    """Return sample rate and samples of the file. Raises `Refused`."""
+    """Return sample rate and samples of the file. Raises `Refused` if it isn't sound of the wanted form."""
     try:
         with wave.open(str(path), "rb") as file:
             shape = (file.getnchannels(), file.getsampwidth())
@@ -121,7 +124,7 @@ def _read_wave(path: Path) -> tuple[int, bytes]:
 
 
 def _read_words(data: bytes) -> list[tuple[str, float, float]]:
-    """Return each spoken word with its start and end in seconds. Raises `Refused`."""
+    """Return each spoken word with its start and end in seconds. Raises `Refused` if the data have another form."""
     try:
         return [_parse_word(entry) for entry in json.loads(data)]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -136,13 +139,16 @@ def _parse_word(entry: Any) -> tuple[str, float, float]:
 
 
 def _time_words(text: str, spoken: Sequence[tuple[str, float, float]], seconds: float) -> tuple[Word, ...]:
-    """Return the written words with their times, from the spoken ones. Raises `Refused`."""
+    """Return the written words with their times, from the spoken ones.
+
+    Raises `Refused` if the times are impossible, or too few of the written words match spoken ones.
+    """
     written = written_words(text)
     if not spoken or not written:
         raise _unusable("most words of the text aren't in its words.json")
     if any(later[1] < earlier[1] for earlier, later in pairwise(spoken)):
         raise _unusable("the times in its words.json go back")
-    if spoken[-1][2] > seconds + _TIME_TOLERANCE:
+    if spoken[-1][2] > seconds + _TOLERANCE_SECONDS:
         raise _unusable("the times in its words.json go beyond its speech.wav")
     events, unmatched_starts = _match_words(text, spoken)
     matched_starts = [event.start for event in events]
@@ -151,13 +157,13 @@ def _time_words(text: str, spoken: Sequence[tuple[str, float, float]], seconds: 
         if any(word.start <= event.offset < word.end for event in events):
             matched += 1
             continue
-        # A text spoken in other words, mostly a number, begins with the first of those.
+        # A written word that is spoken in other words, mostly a number, begins with the first of these.
         previous_start = max((event.start for event in events if event.offset < word.start), default=-1.0)
         next_start = min((start for start in matched_starts if start > previous_start), default=seconds)
         start = next((start for start in unmatched_starts if previous_start < start < next_start), None)
         if start is not None:
             events.append(SpeechEvent(word.start, start))
-    if matched < _MIN_SHARE_FOUND * len(written):
+    if matched < _MIN_SHARE_MATCHED * len(written):
         raise _unusable("most words of the text aren't in its words.json")
     pauses = [
         Pause(current[2], following[1])
@@ -170,21 +176,21 @@ def _time_words(text: str, spoken: Sequence[tuple[str, float, float]], seconds: 
 def _match_words(
     text: str, spoken: Sequence[tuple[str, float, float]]
 ) -> tuple[list[SpeechEvent], list[float]]:
-    """Match spoken words to places of the text, in order; returns those events, and the starts of unmatched words."""
+    """Return events of spoken words matched to offsets of the text, and the start seconds of the others."""
     folded = text.casefold()
-    # Folding makes two letters of some; the offsets would then be those of another text.
+    # Folding turns some letters into two, and the offsets would then be those of another text.
     searched = folded if len(folded) == len(text) else text
     events: list[SpeechEvent] = []
     unmatched_starts: list[float] = []
     offset = 0
     for word, start, _ in spoken:
         needle = word.strip().casefold() if searched is folded else word.strip()
-        found = searched.find(needle, offset, offset + _LOOK_AHEAD_CHARACTERS) if needle else -1
-        if found < 0:
+        match_offset = searched.find(needle, offset, offset + _LOOK_AHEAD_CHARACTERS) if needle else -1
+        if match_offset < 0:
             unmatched_starts.append(start)
             continue
-        events.append(SpeechEvent(found, start))
-        offset = found + len(needle)
+        events.append(SpeechEvent(match_offset, start))
+        offset = match_offset + len(needle)
     return events, unmatched_starts
 
 
@@ -193,7 +199,7 @@ def _unusable(reason: str) -> Refused:
 
 
 def _error_of(ended: child_program.ChildEnded) -> Refused | TryLater:
-    """Return the error for a program that gave no answer."""
+    """Return the error for a program that gave no answer: `TryLater` if it was too slow, else `Refused`."""
     if ended.how == "slow":
         return TryLater(f"The operator's voice took more than {MAX_SECONDS} seconds.", code="voice_slow")
     if ended.how == "missing":

@@ -34,7 +34,7 @@ leasts = st.timedeltas(min_value=MINUTE, max_value=DAY)
 )
 def test_rhythm_is_half_of_the_median_gap(ages, expected):
     moments = [None if age is None else NOON - age * HOUR for age in ages]
-    assert poll_source.rhythm(moments) == expected
+    assert poll_source.measure_rhythm(moments) == expected
 
 
 @pytest.mark.parametrize(
