@@ -20,6 +20,9 @@ class NoSuchAddress(WorkspaceResource):
     scopes: ClassVar[Mapping[str, str | None]] = {"any": None}
     schema = None
 
+    def refuse_format(self, request: Request) -> None:
+        """Refuse none: 404 comes first."""
+
     def any(self, request: Request, path: str = "") -> Response:
         del request, path
         raise NotFound

@@ -30,6 +30,7 @@ from config.core.api.query_params import (
     explain_invalid_date,
     public_id,
     read_query,
+    restore_plus,
 )
 from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE_MESSAGE, format_utc, format_utc_or_none, read_moment
@@ -61,7 +62,7 @@ def _read_day_or_moment(text: str) -> date | datetime:
         except ValueError:
             parsed = None
     else:
-        parsed = read_moment(text)
+        parsed = read_moment(restore_plus(text))
     if parsed is None:
         raise ValueError(explain_invalid_date(text))
     if parsed.year not in _YEARS:

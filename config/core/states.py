@@ -40,6 +40,13 @@ def refuse_other_version(version: int, expected: int | None) -> None:
         raise Overtaken(changed, code="version_conflict")
 
 
+def lock_expected_version(instance: Model, expected: int | None) -> None:
+    """Lock the row, and raise `Overtaken` unless it has the expected version; `None` locks nothing."""
+    if expected is not None:
+        rows = type(instance)._base_manager.select_for_update(of=("self",), no_key=True)  # noqa: SLF001  as below
+        refuse_other_version(rows.get(pk=instance.pk).version, expected)
+
+
 def register(model: str, table: Mapping[str, Iterable[str]]) -> None:
     """Register a table of moves from each status to its next ones; `model` is a label (`pipeline.Source`)."""
     _tables[model] = {status: frozenset(targets) for status, targets in table.items()}

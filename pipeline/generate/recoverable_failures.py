@@ -182,7 +182,8 @@ def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] |
     """Return the error of one item as `current_errors` gives it, or `None` if it hasn't failed."""
     if item.status != GeneratedItemStatus.FAILED:
         return None
-    return current_errors(workspace, {item.pk: item.error})[item.pk]
+    error: dict[str, Any] | None = current_errors(workspace, {item.pk: item.error})[item.pk]
+    return error
 
 
 def can_variant_differ(error: Mapping[str, Any] | None) -> bool:

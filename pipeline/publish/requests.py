@@ -285,9 +285,7 @@ def reconcile_now(
     """
     with transaction.atomic():
         item = lock_item(publication.item)
-        if expected_version is not None:
-            row = Publication.everywhere.select_for_update(of=("self",)).get(pk=publication.pk)
-            states.refuse_other_version(row.version, expected_version)
+        states.lock_expected_version(publication, expected_version)
         changed = (
             Publication.everywhere.unknown()
             .filter(pk=publication.pk)

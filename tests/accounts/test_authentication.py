@@ -117,7 +117,7 @@ def test_21st_bad_token_of_a_minute_has_to_wait(workspace):
             {
                 "field": None,
                 "code": "too_many_bad_tokens",
-                "message": f"Too many invalid tokens came from this address; wait {wait} seconds.",
+                "message": f"Too many invalid tokens came from this address; wait {wait} second{'' if wait == 1 else 's'}.",
             }
         ],
     }

@@ -41,11 +41,11 @@ def test_120_at_once_then_one_a_second(allowance):
     burst = [take_request(allowance, now=NOW) for _ in range(121)]
     assert [one.allowed for one in burst] == [True] * 120 + [False]
     assert [one.remaining for one in burst] == [*range(119, -1, -1), 0]
-    assert burst[119] == Decision(True, 120, 0, 120, 0)
+    assert burst[119] == Decision(True, 120, 0, 120, 1)
     assert burst[120] == Decision(False, 120, 0, 120, 1)
 
     assert take_request(allowance, now=later(0.999)) == Decision(False, 120, 0, 120, 1)
-    assert take_request(allowance, now=later(1)) == Decision(True, 120, 0, 120, 0)
+    assert take_request(allowance, now=later(1)) == Decision(True, 120, 0, 120, 1)
     assert take_request(allowance, now=later(1)).allowed is False
 
 
@@ -225,12 +225,14 @@ def test_headers_of_an_allowed_request(monkeypatch):
         "RateLimit": '"workspace";r=7;t=113',
         "X-RateLimit-Limit": "120",
         "X-RateLimit-Remaining": "7",
-        "X-RateLimit-Reset": "1000113",
+        "X-RateLimit-Reset": "1000000",
     }
 
 
-def test_headers_of_a_refused_request_say_when_to_come_back():
-    assert workspace_rate_limit.headers_of(Decision(False, 120, 0, 120, 3))["Retry-After"] == "3"
+def test_headers_of_a_refused_request_say_when_to_come_back(monkeypatch):
+    monkeypatch.setattr(workspace_rate_limit.time, "time", lambda: 1_000_000.7)
+    headers = workspace_rate_limit.headers_of(Decision(False, 120, 0, 120, 3))
+    assert (headers["Retry-After"], headers["X-RateLimit-Reset"]) == ("3", "1000003")
 
 
 def test_unlimited_is_told_sane_numbers():

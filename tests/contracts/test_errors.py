@@ -103,6 +103,7 @@ HOW = {
     "workspace_not_whitelisted": _not_whitelisted,
     "insufficient_scope": lambda alice, _: alice.client(scopes=("raw:read",)).get("/sources"),
     "not_found": lambda alice, _: alice.api.get("/raw/raw_x"),
+    "not_acceptable": lambda alice, _: alice.api.get("/raw", headers={"Accept": "text/csv"}),
     "method_not_allowed": lambda alice, _: alice.api.call("PUT", "/raw"),
     "conflict": lambda alice, _: alice.api.delete(f"/sources/{alice.push_source}"),
     "engine_unavailable": _engine_unavailable,
@@ -153,6 +154,7 @@ def test_statuses_are_the_contracts():
         "insufficient_scope": 403,
         "not_found": 404,
         "method_not_allowed": 405,
+        "not_acceptable": 406,
         "conflict": 409,
         "engine_unavailable": 409,
         "source_unavailable": 409,
@@ -237,9 +239,12 @@ def test_messages_tell_what_to_do_and_no_internals(alice):
     )
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/xml", "*/*", "", "nonsense"])
-def test_answer_is_json_whatever_is_accepted(api, accept):
-    for path, status in (("/workspace", 200), ("/nothing", 404)):
+@pytest.mark.parametrize(
+    ("accept", "status_there"),
+    [("text/html", 406), ("application/xml", 406), ("*/*", 200), ("", 200), ("nonsense", 200)],
+)
+def test_answer_is_json_whatever_is_accepted(api, accept, status_there):
+    for path, status in (("/workspace", status_there), ("/nothing", 404)):
         answer = api.get(path, headers={"Accept": accept})
         assert (answer.status_code, answer["Content-Type"]) == (status, "application/json")
         json.loads(answer.content)

@@ -276,7 +276,8 @@ def test_only_the_version_that_was_read_is_changed(alice):
     tag = alice.api.get(path)["ETag"]
     assert alice.api.patch(path, {"title": "Mine"}, headers={"If-Match": tag}).status_code == 200
     late = alice.api.patch(path, {"title": "Late"}, headers={"If-Match": tag})
-    message = "The object has changed since the version in If-Match; read it again."
+    newest = _item(alice, item)
+    message = f"It has changed: it is at revision 2, version {newest['version']} now. Read it again."
     assert (late.status_code, late.json()) == (
         412,
         problem("version_conflict", (None, "version_conflict", message)),

@@ -15,14 +15,12 @@ from webhooks.models import Delivery
 OWN = re.compile(r"req_[0-9a-f]{32}")
 
 
-@pytest.mark.parametrize("given", ["12345678", "a" * 64, "trace:1.2_3-4"])
+@pytest.mark.parametrize("given", ["1", "my-id-1", "a" * 64, "trace:1.2_3-4"])
 def test_sane_id_is_kept(api, given):
     assert api.get("/workspace", headers={"X-Request-Id": given})["X-Request-Id"] == given
 
 
-@pytest.mark.parametrize(
-    "given", ["short", "a" * 65, "with space", "line\x01feed", "é" * 10, "", "<script>alert"]
-)
+@pytest.mark.parametrize("given", ["a" * 65, "with space", "line\x01feed", "é" * 10, "", "<script>alert"])
 def test_other_ids_are_replaced(api, given):
     answer = api.get("/workspace", headers={"X-Request-Id": given})
     assert OWN.fullmatch(answer["X-Request-Id"])

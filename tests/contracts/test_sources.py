@@ -15,7 +15,7 @@ from pipeline.ingest import collect
 from pipeline.ingest.collect.source_validation import FIELDS_OUTSIDE_CONFIG
 from pipeline.models import HostSlot, RawItem, Source, SourceEntry
 from pipeline.sources.base import Source as SourceKind
-from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem
+from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 
 KNOWN = ", ".join(sorted(one.name for one in plugins.every("engines", Engine)))
 
@@ -372,7 +372,8 @@ def test_source_changes_only_the_version_that_was_read(alice):
     tag = alice.api.get(path)["ETag"]
     assert alice.api.patch(path, {"name": "Mine"}, headers={"If-Match": tag}).status_code == 200
     late = alice.api.patch(path, {"name": "Late"}, headers={"If-Match": tag})
-    message = "The object has changed since the version in If-Match; read it again."
+    message = "It has changed: it is at version 2 now. Read it again."
+    assert late["ETag"] == '"v2"'
     assert (late.status_code, late.json()) == (
         412,
         problem("version_conflict", (None, "version_conflict", message)),
@@ -426,11 +427,7 @@ def test_change_between_our_look_and_the_lock_is_a_version_conflict(alice, monke
 
     monkeypatch.setattr(collect, "change", overtaken)
     answer = alice.api.patch(path, {"name": "Late"}, headers={"If-Match": tag})
-    message = "The object has changed since the version in If-Match; read it again."
-    assert (answer.status_code, answer.json()) == (
-        412,
-        problem("version_conflict", (None, "version_conflict", message)),
-    )
+    assert refusal(answer) == (412, "version_conflict", [(None, "version_conflict")])
 
 
 def test_change_of_nothing_keeps_the_version(alice):

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 from django.core.management import load_command_class
 from gunicorn.config import Config
+from gunicorn.http import errors as parse_errors
 
 from config.connections.client_connection import ClientConnection
 from config.connections.request_buffer import IncomingRequest, RefusedError, refusal_bytes
@@ -126,7 +127,10 @@ def read_all(wire, theirs):
         (429, "rate_limited", True),
         (408, "invalid_request", True),
         (503, "unavailable", True),
+        (414, "invalid_request", False),
         (431, "invalid_request", False),
+        (400, "invalid_request", False),
+        (500, "internal_error", False),
     ],
 )
 def test_a_refusal_has_the_form_of_every_error(status: int, error: str, waits: bool) -> None:
@@ -134,6 +138,7 @@ def test_a_refusal_has_the_form_of_every_error(status: int, error: str, waits: b
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert f"Content-Length: {len(body)}".encode() in head
     assert (b"Retry-After: " in head) is waits
+    assert b"\r\nX-Request-Id: req_" in head
     told = json.loads(body)
     assert (told["error"], set(told["detail"][0])) == (error, {"field", "code", "message"})
 
@@ -166,6 +171,31 @@ def test_what_is_kept_is_let_go_when_the_client_goes():
         wire.flush()
     wire.close()
     assert connection.let_go.call_args.args == connection.hold.call_args.args
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (parse_errors.LimitRequestLine(9000, 8190), 414, "address_too_long"),
+        (parse_errors.LimitRequestHeaders("too many"), 431, "headers_too_large"),
+        (parse_errors.InvalidRequestMethod("get"), 400, "malformed_request"),
+        (parse_errors.InvalidHTTPVersion((9, 9)), 400, "malformed_request"),
+        (parse_errors.InvalidHeader("a b: c"), 400, "malformed_request"),
+        (parse_errors.InvalidResponseHeader("x"), 500, "internal_error"),
+        (RuntimeError("broken"), 500, "internal_error"),
+    ],
+)
+def test_what_gunicorn_can_not_read_is_answered_as_every_error(error, status, code):
+    client = mock.Mock()
+    made = worker()
+    made.handle_error(None, client, ("127.0.0.1", 5), error)
+    head, _, body = client.sendall.call_args.args[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    request_id = head.partition(b"X-Request-Id: ")[2].partition(b"\r\n")[0].decode()
+    # The same id is in the log.
+    (call,) = (made.log.error if status == 500 else made.log.warning).call_args_list
+    assert request_id in call.args
+    assert json.loads(body)["detail"][0]["code"] == code
 
 
 def worker():

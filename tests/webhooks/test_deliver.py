@@ -92,7 +92,9 @@ def test_success_is_recorded_whole(receiver):
         "webhook-id",
         "webhook-signature",
         "webhook-timestamp",
+        "x-request-id",
     ]
+    assert attempt.request_headers["x-request-id"] == delivery.request_id
     assert attempt.duration_ms is not None
     assert after.delivered_at == pytest.approx(attempt.started_at, abs=timedelta(seconds=5))
     healthy = reread(endpoint)

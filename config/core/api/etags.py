@@ -13,7 +13,7 @@ from config.core.errors import Detail
 from config.core.states import Overtaken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from django.db.models import Model
     from rest_framework.request import Request
@@ -61,13 +61,15 @@ def conditions_on(row: Model, request: Request, *, revision: int | None = None) 
     Of a strong tag only the version is compared. The rest (the last poll, the delay) changes without a
     person, whose change must not fail for it. Weak tags never match.
     """
-    named_tags = _split_tags(request.META.get("HTTP_IF_MATCH", ""))
-    is_conditional = revision is not None or bool(named_tags and "*" not in named_tags)
-    version: int = row.version  # type: ignore[attr-defined]  # every model with changes of people has one
-    if not _names_version(named_tags, version) or (
-        revision is not None and revision != row.revision  # type: ignore[attr-defined]  # of items
-    ):
+    header = request.META.get("HTTP_IF_MATCH", "").strip()
+    tags = _split_tags(header)
+    names_tags = bool(header) and "*" not in tags
+    version: int = row.version  # type: ignore[attr-defined]  # every model that people change has one
+    if names_tags and not any(_has_version(tag, version) for tag in tags):
         raise _changed(row)
+    if revision is not None and revision != row.revision:  # type: ignore[attr-defined]  # only items have one
+        raise _changed(row)
+    is_conditional = names_tags or revision is not None
     try:
         yield version if is_conditional else None
     except Overtaken as error:
@@ -77,11 +79,9 @@ def conditions_on(row: Model, request: Request, *, revision: int | None = None) 
         raise _changed(row) from error
 
 
-def _names_version(tags: Sequence[str], version: int) -> bool:
-    """Return whether the tags of an `If-Match` allow the version: all do if there are none, or `*`."""
-    if not tags or "*" in tags:
-        return True
-    return any(tag == f'"v{version}"' or tag.startswith(f'"v{version}-') for tag in tags)
+def _has_version(tag: str, version: int) -> bool:
+    """Return whether a strong tag is one of this version: `"v4"`, or `"v4-…"` with what else it depends on."""
+    return tag == f'"v{version}"' or tag.startswith(f'"v{version}-')
 
 
 def _changed(row: Model) -> Overtaken:

@@ -64,8 +64,7 @@ def dump(data: Any) -> bytes:
 class JsonOnly(BaseContentNegotiation):
     """Chooses a view's format: JSON, unless `Accept` names another one that it has.
 
-    A client's `*/*` and a browser's list get the same. Raises `NotAcceptable` (406) if `Accept` names only
-    formats that the view doesn't have.
+    `refuse_unless_acceptable` refuses what `Accept` rules out, once the token is checked.
     """
 
     def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:  # type: ignore[override]
@@ -83,17 +82,23 @@ class JsonOnly(BaseContentNegotiation):
         for renderer in renderers[1:]:
             if renderer.media_type in accept:
                 return renderer, renderer.media_type
-        renderer = renderers[0]
-        accepted = {media_range.partition(";")[0].strip() for media_range in accept.split(",")}
-        if accept and not accepted & {"*/*", "application/*", renderer.media_type}:
-            raise NotAcceptable(
-                Detail(None, "not_acceptable", f"This address answers {renderer.media_type}.")
-            )
-        return renderer, renderer.media_type
+        return renderers[0], renderers[0].media_type
 
 
 class NotAcceptable(AppError):
+    """Raised for an `Accept` that names no media type of the view (406)."""
+
     code = "not_acceptable"
+
+
+def refuse_unless_acceptable(request: Request) -> None:
+    """Raise `NotAcceptable` if `Accept` names only media types that the view doesn't have."""
+    header = request.META.get("HTTP_ACCEPT", "").lower()
+    accepted = {media_range.partition(";")[0].strip() for media_range in header.split(",")}
+    media_type = request.accepted_media_type
+    # A header without a media type asks for nothing.
+    if "/" in header and not accepted & {"*/*", "application/*", media_type}:
+        raise NotAcceptable(Detail(None, "not_acceptable", f"This address answers {media_type}."))
 
 
 class PayloadTooLarge(AppError):

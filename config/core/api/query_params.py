@@ -107,7 +107,7 @@ _PERIOD_NAMES: Final = frozenset(
     {"period", "range", "days", "last", "date_range", "time_range", "timeframe", "window"}
 )
 _SORT_NAMES: Final = frozenset({"sort", "sort_by", "order_by"})
-# In a query a plus sign that isn't written as %2B is a space: 2026-11-20T09:30:00 01:00.
+# The space of 2026-11-20T09:30:00 01:00.
 _LOST_PLUS: Final = re.compile(r"(?<=\d) (?=\d\d:\d\d$)", re.ASCII)
 
 
@@ -199,11 +199,16 @@ def explain_invalid_date(text: str) -> str:
     )
 
 
+def restore_plus(text: str) -> str:
+    """Return the text with the plus sign of its offset, which a query without `%2B` has as a space."""
+    return _LOST_PLUS.sub("+", text)
+
+
 def moment_or_date(description: str = "") -> Parameter:
     """Return a parameter that takes a moment, or a date for its first moment in UTC."""
 
     def read(text: str) -> datetime:
-        moment = read_date_or_moment(text) or read_date_or_moment(_LOST_PLUS.sub("+", text))
+        moment = read_date_or_moment(restore_plus(text))
         if moment is None:
             raise ValueError(explain_invalid_date(text))
         return moment

@@ -12,7 +12,7 @@ from rest_framework.viewsets import ViewSet
 
 from config.core import limits
 from config.core.api.fields import NoFields
-from config.core.api.jsonio import raw_body, refuse_unless_json
+from config.core.api.jsonio import raw_body, refuse_unless_acceptable, refuse_unless_json
 from config.core.api.query_params import read_query
 from config.core.errors import Invalid
 
@@ -32,6 +32,14 @@ class Resource(ViewSet):
 
     body_limit: ClassVar[int] = limits.BODY_BYTES
     http_method_names: ClassVar[list[str]] = ["get", "post", "patch", "delete", "head"]  # type: ignore[misc]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.refuse_format(request)
+
+    def refuse_format(self, request: Request) -> None:
+        """Raise `NotAcceptable` (406) if the view has no format that `Accept` names."""
+        refuse_unless_acceptable(request)
 
     def read_body(self, request: Request, serializer: type[serializers.Serializer[Any]]) -> Any:
         """Return the validated body; an empty body counts as `{}`.

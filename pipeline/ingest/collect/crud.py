@@ -340,7 +340,7 @@ def poll_now(source: Source, *, now: datetime, expected_version: int | None = No
         message = f"Sources of type {source.type} are not fetched; push to them with POST /v1/raw."
         raise Conflict.because(code="not_fetched", message=message, field="type")
     with transaction.atomic():
-        _refuse_other_version(source, expected_version)
+        states.lock_expected_version(source, expected_version)
         # The status is checked in the statement itself: a source that is being paused meanwhile stays paused.
         woken = Source.everywhere.filter(pk=source.pk, status__in=POLLED_SOURCES, deleted_at=None).update(
             wake_at=now, due_at=now, request_id=request_id(), **work_queue.overtake()
@@ -362,7 +362,7 @@ def delete(source: Source, *, now: datetime, expected_version: int | None = None
         message = "The workspace's own push source can't be deleted: POST /v1/raw needs it."
         raise Conflict.because(code="push_source", message=message, field=None)
     with transaction.atomic():
-        _refuse_other_version(source, expected_version)
+        states.lock_expected_version(source, expected_version)
         Source.everywhere.filter(pk=source.pk, deleted_at=None).update(
             deleted_at=now,
             wake_at=None,
@@ -373,13 +373,6 @@ def delete(source: Source, *, now: datetime, expected_version: int | None = None
         )
         source.refresh_from_db()
         personas.align_open_slot(source, now=now)
-
-
-def _refuse_other_version(source: Source, expected: int | None) -> None:
-    """Lock the source and raise `states.Overtaken` unless it is the expected version; `None` locks nothing."""
-    if expected is not None:
-        row = Source.everywhere.select_for_update(no_key=True).get(pk=source.pk)
-        states.refuse_other_version(row.version, expected)
 
 
 def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
