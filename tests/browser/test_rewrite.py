@@ -102,5 +102,5 @@ def test_without_a_model_it_says_what_is_needed(open_window, newsroom, item):
     page.get_by_role("link", name="Rewrite", exact=True).click()
     page.get_by_role("dialog").get_by_text("no key for one").wait_for()
     look_over(page, "item-rewrite-without-a-model")
-    page.get_by_role("dialog").get_by_role("link", name="Set a key").click()
+    page.get_by_role("dialog").get_by_role("link", name="Add a model key").click()
     page.wait_for_url("**/key*")

@@ -301,7 +301,7 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
     page.get_by_role("link", name="Recover", exact=True).click()
     page.get_by_role("dialog").get_by_label("Since").wait_for()
     look(page, f"recover-{size}")
-    page.get_by_role("dialog").get_by_role("button", name="Send again").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resend events").click()
     page.get_by_text("Finding missed events.").wait_for()
     look(page, f"recovering-{size}")
     # Somebody wants to know whether it can be stopped, and lets it go on.

@@ -26,7 +26,7 @@ def test_settings_key_and_cap(page, newsroom):
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Saved.").wait_for()
     assert (reread(newsroom).name, reread(newsroom).requires_approval) == ("Harbour news", True)
-    page.get_by_role("link", name="Set a key").click()
+    page.get_by_role("link", name="Add a model key").click()
     page.get_by_role("dialog").wait_for()
     look_over(page, "workspace-key-dialog")
     page.get_by_role("dialog").get_by_label("Key").fill(KEY)
