@@ -18,7 +18,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
-from webhooks import limits, signing, validation
+from webhooks import endpoint_validation, limits, signing
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus, Recovery, RecoveryStatus
 from webhooks.results import is_open, lock_endpoint
 
@@ -62,9 +62,9 @@ def add(
     """
     event_types = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
-    validation.validate_endpoint(url, event_types, description, rate)
+    endpoint_validation.validate_endpoint(url, event_types, description, rate)
     if is_tried:
-        validation.connect_and_validate_address(url)
+        endpoint_validation.connect_and_validate_address(url)
     secret = signing.make_secret()
     with transaction.atomic():
         endpoint: Endpoint = Endpoint.everywhere.create(
@@ -101,9 +101,9 @@ def change(
     """
     event_types = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
-    validation.validate_endpoint(url, event_types, description, rate)
+    endpoint_validation.validate_endpoint(url, event_types, description, rate)
     if url != endpoint.url:
-        validation.connect_and_validate_address(url)
+        endpoint_validation.connect_and_validate_address(url)
     with transaction.atomic():
         locked = lock_endpoint(endpoint.pk)
         old_url = locked.url

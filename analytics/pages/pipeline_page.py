@@ -19,7 +19,7 @@ from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from analytics import queries
 from analytics.calendar_periods import Period
-from analytics.pages.stages import count_flow
+from analytics.pages.content_flow import count_flow
 from analytics.reports.number_format import format_seconds
 from analytics.reports.punctuality_and_top_posts import compute_punctuality
 from config.core.clock import utc_now

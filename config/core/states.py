@@ -44,7 +44,7 @@ def lock_expected_version(instance: Model, expected: int | None) -> None:
     """Lock the row, and raise `Overtaken` unless it has the expected version; `None` locks nothing."""
     if expected is not None:
         rows = type(instance)._base_manager.select_for_update(of=("self",), no_key=True)  # noqa: SLF001  as below
-        refuse_other_version(rows.get(pk=instance.pk).version, expected)
+        refuse_other_version(rows.values_list("version", flat=True).get(pk=instance.pk), expected)
 
 
 def register(model: str, table: Mapping[str, Iterable[str]]) -> None:

@@ -18,7 +18,7 @@ from config.core.errors import NotFound
 from pipeline import limits
 from pipeline.api import response_schemas
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
-from pipeline.api.generated_items.answers import item_response
+from pipeline.api.generated_items.serialize import item_response
 from pipeline.api.inputs.fields import OpenObjectField
 from pipeline.models import GeneratedItem
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange

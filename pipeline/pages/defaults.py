@@ -15,7 +15,7 @@ from accounts.pages.act_messages import report_errors
 from accounts.pages.page_access import Place, workspace_page
 from pipeline.models import LatePolicy
 from pipeline.models.publication import MAX_LATENESS_MINUTES
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.workspace import defaults as stage
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class DefaultsForm(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["persona"].choices = choices.persona_choices(workspace)
-        fields["engines"].choices = choices.engine_choices()
-        fields["outlets"].choices = choices.outlet_choices(workspace)
+        fields["persona"].choices = form_choices.persona_choices(workspace)
+        fields["engines"].choices = form_choices.engine_choices()
+        fields["outlets"].choices = form_choices.outlet_choices(workspace)
 
 
 @workspace_page("edit")

@@ -40,9 +40,8 @@ from pipeline.pages.review import edit as review_edit
 from pipeline.pages.review import page as review_page
 from pipeline.pages.series import views as series_views
 from pipeline.pages.sources import actions as source_actions
-from pipeline.pages.sources import bulk_add
+from pipeline.pages.sources import brand_lanes, bulk_add
 from pipeline.pages.sources import create as source_create
-from pipeline.pages.sources import lanes as source_lanes
 from pipeline.pages.sources import listing as source_listing
 from pipeline.pages.sources import views as source_views
 from pipeline.pages.topics import views as topic_views
@@ -126,7 +125,7 @@ urlpatterns = [
     page_path("sources/", source_listing.sources, "sources_page"),
     page_path("sources/add", source_create.source_add, "source_add"),
     page_path("sources/add/choose", source_create.source_choose, "source_choose"),
-    page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
+    page_path("sources/add/lane", brand_lanes.lane_add, "lane_add"),
     page_path("sources/add/several", bulk_add.sources_several, "sources_several"),
     page_path("sources/export", bulk_add.sources_export, "sources_export"),
     page_path("sources/add/several/undo", bulk_add.sources_several_undo, "sources_several_undo"),

@@ -40,10 +40,10 @@ ROWS = frozenset({"row", "obj", "instance", "item", "workspace", "thing"})
 MAY_WRITE: dict[str, str] = {}
 """`path:function` and the reason; a door that needs one is a stage in the wrong place."""
 MAY_NAME_EVERYWHERE = {
-    "pipeline/api/generated_items/answers.py:": "prepared lists of publications and assets, by keys found for the caller",
-    "pipeline/api/generated_items/answers.py:filter_items": "a subquery on rows that are the caller's already",
-    "pipeline/api/generated_items/answers.py:validate_alt_texts": "by the key of the item that was found for the caller",
-    "pipeline/api/generated_items/answers.py:read_progress": "by keys found for the caller",
+    "pipeline/api/generated_items/rows.py:": "prepared lists of publications and assets, by keys found for the caller",
+    "pipeline/api/generated_items/rows.py:filter_items": "a subquery on rows that are the caller's already",
+    "pipeline/api/generated_items/rows.py:validate_alt_texts": "by the key of the item that was found for the caller",
+    "pipeline/api/generated_items/rows.py:read_progress": "by keys found for the caller",
     "pipeline/inbound/views.py:inbound": "the address's token names the source; no workspace is known before",
     "pipeline/pages/calendar/queries.py:explain_unpublished": "by the keys of cards that were found for the caller",
     "pipeline/pages/items/recurrence_display.py:list_recurrences": "a subquery on rows that are the caller's already",

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
-from analytics.pages import stages as content_stages
+from analytics.pages import content_flow
 from config.core.ids import encode
 from pipeline.dashboard import counts
 from pipeline.models import GeneratedItem, Publication, RawItem
@@ -166,7 +166,7 @@ def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
 
 def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
     monkeypatch.setattr(counts, "MAX_COUNTED_ROWS", 3)
-    monkeypatch.setattr(content_stages, "MAX_ROWS_READ", 4)
+    monkeypatch.setattr(content_flow, "MAX_ROWS_READ", 4)
     answer = open_page()
     assert stages(answer)["entered"].count.text == "3+"
     assert "Newest 5,000 entries" in answer.content.decode()

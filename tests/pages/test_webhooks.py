@@ -128,18 +128,18 @@ def test_add_refuses_loopback_where_the_operator_does(owner, newsroom, settings)
 def test_add_looks_at_the_address_outside_of_any_transaction(owner, newsroom, monkeypatch):
     from django.db import connection
 
-    from webhooks import validation
+    from webhooks import endpoint_validation
 
     seen = []
     # The test's own transaction is the only one.
     before = len(connection.savepoint_ids)
-    real = validation.connect
+    real = endpoint_validation.connect
 
     def connect(*args, **kwargs):
         seen.append((len(connection.savepoint_ids) - before, kwargs["timeout"]))
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(validation, "connect", connect)
+    monkeypatch.setattr(endpoint_validation, "connect", connect)
     owner.post(at(newsroom, "webhook_add"), FORM)
     assert seen == [(0, 3.0)]
 

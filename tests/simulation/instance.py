@@ -32,7 +32,7 @@ from tests.simulation.doorman import refuse_what_must_not_go_out
 from tests.simulation.receivers import answer_of, signature_of
 from tests.simulation.shares import Shares
 from tests.simulation.world import START, Process, World
-from webhooks import deliver, limits, results, validation
+from webhooks import deliver, endpoint_validation, limits, results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -377,7 +377,7 @@ class Instance:
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
                 platform.as_real_ones(),
                 mock.patch.object(deliver, "_client", self._client),
-                mock.patch.object(validation, "connect_and_validate_address"),
+                mock.patch.object(endpoint_validation, "connect_and_validate_address"),
             ):
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.

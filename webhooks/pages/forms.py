@@ -16,10 +16,10 @@ from accounts import limits as accounts_limits
 from config.core import limits as core_limits
 from pipeline.events import TYPES
 from webhooks import limits
+from webhooks.endpoint_validation import MAX_DESCRIPTION_CHARACTERS
 from webhooks.endpoints import TEST_EVENT
 from webhooks.models import EVERY_EVENT, DeliveryStatus
 from webhooks.pages import labels
-from webhooks.validation import MAX_DESCRIPTION_CHARACTERS
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -16,23 +16,25 @@ from config.core.clock import utc_now
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_pages
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, PipelineResource, path_id
-from pipeline.api.generated_items.answers import (
+from pipeline.api.generated_items.filters import FILTERS, JOINED_FILTERS, expand_aliases
+from pipeline.api.generated_items.rows import (
     LOOKUP_BY_FILTER,
     assets_by_item,
     filter_items,
-    item_response,
-    item_tag,
     items_by_key,
-    notes_on,
     publications_by_item,
     read_item_page,
     read_progress,
+    validate_alt_texts,
+)
+from pipeline.api.generated_items.serialize import (
+    item_response,
+    item_tag,
+    notes_on,
     serialize_explanation,
     serialize_rehearsal,
     serialize_whole,
-    validate_alt_texts,
 )
-from pipeline.api.generated_items.filters import FILTERS, JOINED_FILTERS, expand_aliases
 from pipeline.api.inputs.generated_items import (
     GeneratedItemChanges,
     PublishInput,

@@ -17,7 +17,7 @@ from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Bucket, GeneratedItemStatus
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.publish import PublishWish
 from pipeline.text.local_time import WallClock, moment_of
 
@@ -79,13 +79,13 @@ class ItemFilter(forms.Form):
         fields: Any = self.fields
         engines = [engine.name for engine in plugins.every("engines", Engine)]
         fields["engine"].choices = [("", _("Any format")), *((name, name) for name in engines)]
-        sources = choices.source_choices(workspace, SOURCES_OFFERED)
+        sources = form_choices.source_choices(workspace, SOURCES_OFFERED)
         # A source that isn't listed is accepted by its id: the list may be too short, or the source was deleted.
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(sources):
             sources.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *sources]
-        fields["persona"].choices = [("", _("Any persona")), *choices.persona_choices(workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *form_choices.persona_choices(workspace)]
 
     def conditions(self) -> dict[str, Any]:
         """Return the chosen filters as conditions of a query, without the search and the hold."""

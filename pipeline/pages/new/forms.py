@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from config.core import limits as core_limits
 from pipeline import limits
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.text.links import TOP_LEVEL_DOMAINS, has_host
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class ChosenForm(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["engines"].choices = choices.engine_choices()
-        fields["persona"].choices = choices.persona_choices(workspace)
+        fields["engines"].choices = form_choices.engine_choices()
+        fields["persona"].choices = form_choices.persona_choices(workspace)
 
 
 class MakeForm(ChosenForm):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from accounts.ledger import reports
 from config.core.clock import utc_now
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def known_choices(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Unknown formats are left out, and an invalid number of variants counts as 1.
     """
-    engine_names = {name for name, _label in choices.engine_choices()}
+    engine_names = {name for name, _label in form_choices.engine_choices()}
     variants = str(values.get("variants") or 1)
     return {
         "engines": [name for name in values.get("engines") or () if name in engine_names],
@@ -35,7 +35,7 @@ def price_context(place: Place, price: int, why_not: Sequence[str], *, has_plan:
     usage = reports.usage(place.workspace, utc_now())
     is_unlimited = place.workspace.is_unlimited
     return {
-        "price": choices.credits_label(price),
+        "price": form_choices.credits_label(price),
         "price_said": price,
         "why_not": why_not,
         "has_plan": has_plan,

@@ -14,7 +14,7 @@ from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.models import Bucket, GeneratedItemStatus, Outlet
 from pipeline.models.generated_item import IS_APPROVED, TO_REVIEW, ChecksOutcome
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.pages.filters import FilterForm
 from pipeline.pages.items.forms import SOURCES_OFFERED
 
@@ -82,12 +82,12 @@ class QueueFilter(FilterForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        source_choices = choices.source_choices(self.workspace, SOURCES_OFFERED)
+        source_choices = form_choices.source_choices(self.workspace, SOURCES_OFFERED)
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(source_choices):
             source_choices.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *source_choices]
-        fields["persona"].choices = [("", _("Any persona")), *choices.persona_choices(self.workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *form_choices.persona_choices(self.workspace)]
         outlets = (
             Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
         )

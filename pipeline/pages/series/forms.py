@@ -12,7 +12,7 @@ from config.core.ids import decode, encode
 from pipeline import limits
 from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
 from pipeline.models import Outlet, Source
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.pages.queues.forms import QueueForm, by_day
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SeriesForm(QueueForm):
         fields["outlets"].help_text = _("Leave empty for the default")
         selected = series.outlets if series else ()
         fields["outlets"].choices = [
-            *(offered := choices.outlet_choices(workspace)),
+            *(offered := form_choices.outlet_choices(workspace)),
             *_missing_choices(selected, offered, Outlet.objects.of(workspace), "out", _("Another outlet")),
         ]
         rows = Source.objects.of(workspace).filter(deleted_at=None, test=False).order_by("id")
@@ -78,7 +78,7 @@ class SeriesForm(QueueForm):
             *(offered := [(encode("src", key), name) for key, name in source_names]),
             *_missing_choices(selected, offered, Source.objects.of(workspace), "src", _("Another source")),
         ]
-        fields["persona"].choices = [("", _("Default")), *choices.persona_choices(workspace)]
+        fields["persona"].choices = [("", _("Default")), *form_choices.persona_choices(workspace)]
 
     def clean(self) -> dict[str, Any]:
         """Require a time, and a maximum of stories that is at least the minimum."""
@@ -126,8 +126,8 @@ class SeriesForm(QueueForm):
 
 
 def _missing_choices(
-    selected: Sequence[str], offered: choices.Choices, rows: QuerySet[Any], prefix: str, unknown: str
-) -> choices.Choices:
+    selected: Sequence[str], offered: form_choices.Choices, rows: QuerySet[Any], prefix: str, unknown: str
+) -> form_choices.Choices:
     """Return choices for what the series names and the form doesn't offer, such as deleted sources.
 
     Without them, saving the form would silently drop these, and an empty list would stand for all.

@@ -17,7 +17,7 @@ from config.core.ids import encode
 from pipeline import personas
 from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
-from pipeline.pages.sources import lanes
+from pipeline.pages.sources import brand_lanes
 from pipeline.pages.sources.forms import SourceSettingsForm, values_of
 from pipeline.pages.sources.views import find_source, source_head
 
@@ -102,7 +102,7 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Edit the settings of a source; a brand lane has another form."""
     source = find_source(place, src)
     if source.type == personas.KIND:
-        return lanes.edit_lane(request, place, source)
+        return brand_lanes.edit_lane(request, place, source)
     form = kept_forms.form_for(
         request, SourceSettingsForm, workspace=place.workspace, initial=values_of(source)
     )

@@ -13,7 +13,7 @@ from accounts import timezones
 from accounts.pages.act_messages import first_part
 from config.core.ids import encode
 from pipeline.models import Topic
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.pages.sources import lane_cadence
 from pipeline.pages.sources.forms import BasicsForm
 from pipeline.sources.brand import DEFAULT_CADENCE, MAX_EVERY_HOURS, MAX_SLOTS, cadence_of, topics_in
@@ -80,7 +80,7 @@ class LaneForm(BasicsForm):
         self.stored_config: Mapping[str, Any] = stored_config or {}
         self.topics_by_id = _topics_by_id(workspace)
         fields: Any = self.fields
-        fields["engines"].choices = choices.engine_choices(made_from="topic")
+        fields["engines"].choices = form_choices.engine_choices(made_from="topic")
         fields["engines"].help_text = _("Leave empty for the default")
         fields["topics"].choices = [(name, _topic_label(topic)) for name, topic in self.topics_by_id.items()]
         fields["scope"].choices = self._scope_choices()

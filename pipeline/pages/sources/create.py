@@ -18,7 +18,7 @@ from pipeline import labels
 from pipeline.ingest import collect, own_feeds
 from pipeline.ingest.pasted_url import AddressReading, read_address
 from pipeline.models import DecidedBy
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.pages.platform_mark import mark_of_source
 from pipeline.pages.sources.forms import (
     INITIAL_VALUES,
@@ -127,5 +127,5 @@ def _preview_context(place: Place, settings: collect.SourceSettings) -> dict[str
         "preview": preview,
         "entries": entries,
         "new": sum(entry.decision == "new" for entry in preview.entries),
-        "price": choices.credits_label(preview.price_in_credits),
+        "price": form_choices.credits_label(preview.price_in_credits),
     }

@@ -16,7 +16,7 @@ from config.core import limits as core_limits
 from config.core.ids import decode, encode
 from pipeline import limits
 from pipeline.ingest.pasted_url import AddressReading
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.pages.new.forms import address_in
 
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ class BasicsForm(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["engines"].choices = choices.engine_choices()
-        fields["persona"].choices = [("", _("Default")), *choices.persona_choices(workspace)]
-        fields["outlets"].choices = choices.outlet_choices(workspace)
+        fields["engines"].choices = form_choices.engine_choices()
+        fields["persona"].choices = [("", _("Default")), *form_choices.persona_choices(workspace)]
+        fields["outlets"].choices = form_choices.outlet_choices(workspace)
 
     def values(self) -> dict[str, Any]:
         """Return the settings as `collect` takes them."""

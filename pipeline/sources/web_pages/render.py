@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
 
-CHILD: Final = Path(__file__).with_name("render_child.py")
+CHILD: Final = Path(__file__).with_name("browser_child.py")
 RENDER_SECONDS: Final = 20
 """The time limit of one page, from the start of the browser or the first request to the HTML."""
 MAX_REQUESTS: Final = 60
@@ -158,7 +158,7 @@ class Renderer:
         )
 
     def _serve_child(self, job: dict[str, Any], deadline: float) -> str:
-        """Give the child a job (see `render_child`), and answer its requests until it returns the HTML.
+        """Give the child a job (see `browser_child`), and answer its requests until it returns the HTML.
 
         Raises `TimeoutError` at the deadline, and `EOFError`, `OSError` or `ValueError` if the child breaks.
         """

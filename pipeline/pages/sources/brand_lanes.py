@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from pipeline import personas
 from pipeline.ingest import collect
 from pipeline.models import Persona, Source, WorkspaceDefaults
-from pipeline.pages import choices
+from pipeline.pages import form_choices
 from pipeline.pages.sources import lane_cadence
 from pipeline.pages.sources.brand_lane_form import INITIAL_VALUES, LaneForm, values_of
 from pipeline.pages.sources.views import source_head
@@ -83,8 +83,8 @@ def _forecast_context(form: LaneForm, row: Source) -> dict[str, Any]:
     return {
         "seen": forecast,
         "cadence": lane_cadence.describe(row.config),
-        "price": choices.credits_label(forecast.price),
-        "price_of_week": choices.credits_label(forecast.price_of_week),
+        "price": form_choices.credits_label(forecast.price),
+        "price_of_week": form_choices.credits_label(forecast.price_of_week),
         "persona_id": persona_id,
     }
 
