@@ -1,7 +1,7 @@
 """Serves the floor: bare WSGI views with hand-written SQL that do what `GET /v1/generated` and `POST /v1/raw` do.
 
-It is frozen and shares no code with the project, so that what makes the project faster can't make the floor faster too.
-It authenticates by the token's hash, reads and writes the same rows, and answers the same bytes of `data`; it has no
+It changes only when the answers gain a field, so that what makes the project faster can't make the floor faster too.
+Of the project's code it uses only `search_words`, which a trigger calls. It authenticates by the token's hash, reads and writes the same rows, and answers the same bytes of `data`; it has no
 strict input, no filters, no other pages, no scopes, no entity tags, no rate headers and no error messages.
 
 gunicorn serves it under `/floor/`, together with the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text

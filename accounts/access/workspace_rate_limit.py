@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -95,7 +96,7 @@ def headers_of(decision: Decision) -> dict[str, str]:
         "RateLimit": f'"workspace";r={decision.remaining};t={decision.reset_seconds}',
         "X-RateLimit-Limit": str(decision.limit),
         "X-RateLimit-Remaining": str(decision.remaining),
-        "X-RateLimit-Reset": str(int(time.time()) + decision.retry_after),
+        "X-RateLimit-Reset": str(math.ceil(time.time()) + decision.retry_after),
     }
     if not decision.allowed:
         values["Retry-After"] = str(decision.retry_after)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts import limits
 from accounts.access import idempotency, permissions
-from config.core.api.jsonio import PayloadTooLarge, dump, raw_body
+from config.core.api.jsonio import MalformedJson, PayloadTooLarge, UnsupportedMediaType, dump, unpacked_body
 from config.core.api.views import Resource
 from config.core.errors import CODES
 
@@ -39,8 +39,8 @@ class WorkspaceResource(Resource):
     without_effect: ClassVar[frozenset[str]] = frozenset()
 
     def request_fingerprint(self, request: Request) -> bytes:
-        """Return the bytes that tell requests with one key apart. Raises `PayloadTooLarge` above `body_limit`."""
-        return raw_body(request, max_bytes=self.body_limit)
+        """Return the bytes that tell requests with one key apart. Raises what `unpacked_body` does."""
+        return unpacked_body(request, max_bytes=self.body_limit)
 
     @property
     def caller(self) -> Caller:
@@ -64,7 +64,7 @@ class WorkspaceResource(Resource):
         """Run the handler, or replay the answer that the Idempotency-Key has already."""
         try:
             body = self.request_fingerprint(request)
-        except PayloadTooLarge:
+        except (PayloadTooLarge, UnsupportedMediaType, MalformedJson):
             # It can't succeed, so no answer would be stored; the handler decides which error comes first, a
             # 404 or this.
             return handler(request, *args, **kwargs)

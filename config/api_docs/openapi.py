@@ -170,7 +170,7 @@ def _headers_of(method: str, status: str, *, is_list: bool) -> dict[str, bool]:
 
 
 def with_links(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Link each response that has an object's id to every operation on that object."""
+    """Link each response that has an object's id to every operation on that object, unless the path has the id."""
     by_id: dict[str, list[str]] = {}
     for _, path, operation in _operations(result):
         if "{id}" in path:

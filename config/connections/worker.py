@@ -174,7 +174,8 @@ class ConnectionsWorker(ThreadWorker):
             )
         else:
             address = addr[0] if addr else "a socket"
-            self.log.warning("Refused a request from %s: %s (%s)", address, exc, request_id)
+            # Not the text of the error: it may quote an address that is a secret.
+            self.log.warning("Refused a request from %s: %s (%s)", address, type(exc).__name__, request_id)
         with suppress(OSError):
             client.sendall(refusal_bytes(status, request_id=request_id))
 

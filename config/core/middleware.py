@@ -42,6 +42,15 @@ _STATUSES_WITHOUT_BODY: Final = (204, 304)
 _API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
 _LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
 _JSON_TYPE: Final = "application/json"
+_PAGE_CODES: Final = {
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "payload_too_large",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limited",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "internal_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
+}
+"""The error codes of pages; another status is `invalid_request`, because the API's codes of it say more."""
 _READ_ONLY_SQLSTATE: Final = "25006"
 """PostgreSQL's SQLSTATE for a write in a read-only transaction."""
 _MAX_LOGGED_PATH: Final = 200
@@ -121,9 +130,10 @@ class LastResortMiddleware:
             and (is_api(request) or _wants_json(request))
             and not response.get("Content-Type", "").startswith("application/json")
         ):
-            # A 405 keeps its Allow header.
-            allow = {"Allow": response["Allow"]} if "Allow" in response else None
-            return error_response(_code_for(response.status_code), headers=allow)
+            kept = {name: response[name] for name in ("Allow", "Retry-After") if name in response}
+            if is_api(request):
+                return error_response(_code_for(response.status_code), headers=kept)
+            return _page_error(response.status_code, headers=kept)
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
@@ -255,6 +265,15 @@ def _wants_json(request: HttpRequest) -> bool:
     accept = request.META.get("HTTP_ACCEPT", "").lower()
     is_accepted = _JSON_TYPE in accept and "text/html" not in accept
     return is_accepted or (request.content_type or "").lower() == _JSON_TYPE
+
+
+def _page_error(status: int, *, headers: dict[str, str]) -> HttpResponse:
+    """Return a page's error as JSON, under its own status."""
+    code = _PAGE_CODES.get(status, "invalid_request")
+    message = errors.CODES[code].message if status in {404, 405, 500} else f"{HTTPStatus(status).phrase}."
+    response = error_response(code, (errors.Detail(None, code, message),), headers=headers)
+    response.status_code = status
+    return response
 
 
 def _code_for(status: int) -> str:

@@ -43,7 +43,7 @@ def refuse_other_version(version: int, expected: int | None) -> None:
 def lock_expected_version(instance: Model, expected: int | None) -> None:
     """Lock the row, and raise `Overtaken` unless it has the expected version; `None` locks nothing."""
     if expected is not None:
-        rows = type(instance)._base_manager.select_for_update(of=("self",), no_key=True)  # noqa: SLF001  as below
+        rows = type(instance)._base_manager.select_for_update(of=("self",))  # noqa: SLF001  as below
         refuse_other_version(rows.values_list("version", flat=True).get(pk=instance.pk), expected)
 
 

@@ -16,6 +16,7 @@ from config.core import ids
 from config.core.clock import utc_now
 from config.core.database.prepared_queries import Prepared
 from config.core.errors import Conflict, NotFound
+from config.core.states import Overtaken
 from pipeline.models import WorkspaceDefaults
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ class PipelineResource(WorkspaceResource):
         """
         try:
             yield
+        except Overtaken:
+            # A condition that no longer holds comes before both.
+            raise
         except Conflict as conflict:
             workspace, now = self.caller.workspace, utc_now()
             if self.caller.test or workspace.is_unlimited:

@@ -14,7 +14,7 @@ from accounts.ledger import reports
 from config.core import limits as core_limits
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag, weak_tag
 from config.core.api.fields import NoFields
-from config.core.api.jsonio import flatten_errors, raw_body, refuse_unless_json
+from config.core.api.jsonio import flatten_errors, refuse_unless_json, unpacked_body
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import (
     EXCLUSIVE_END_DESCRIPTION,
@@ -143,7 +143,7 @@ class RawItemView(PipelineResource):
         ),
     )
     def create(self, request: Request) -> Response:
-        body = raw_body(request, max_bytes=self.body_limit)
+        body = unpacked_body(request, max_bytes=self.body_limit)
         refuse_unless_json(request)
         data = request.data if body else {}
         if isinstance(data, dict) and "items" in data:

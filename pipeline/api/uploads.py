@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from accounts.access import idempotency
 from accounts.api.base import openapi_responses
 from config.core.api.fields import unknown_names
-from config.core.api.jsonio import PayloadTooLarge
+from config.core.api.jsonio import PayloadTooLarge, UnsupportedMediaType
 from config.core.api.query_params import read_query
-from config.core.errors import AppError, Detail, Invalid
+from config.core.errors import Detail, Invalid
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.base import POST_PARAMETERS, PipelineResource
@@ -89,7 +89,7 @@ def _read_file(request: Request, max_bytes: int) -> uploads.ReceivedFile:
     """Return the form's only file.
 
     Raises, in the contract's order of errors, `PayloadTooLarge` (413) for a body over `max_bytes`, `AppError`
-    (415) for another content type, and `Invalid` (400) for query parameters, a chunked body without a length,
+    (415) for another content type or encoding, and `Invalid` (400) for query parameters, a chunked body without a length,
     or a form that isn't one file.
     """
     django_request = request._request  # noqa: SLF001  DRF's own would parse it as JSON
@@ -100,8 +100,9 @@ def _read_file(request: Request, max_bytes: int) -> uploads.ReceivedFile:
         )
     content_type = (request.content_type or "").partition(";")[0].strip().lower()
     if content_type != "multipart/form-data" and content_length not in {"", "0"}:
-        message = "Send the file as multipart/form-data, in the field file."
-        raise AppError(Detail(None, "unsupported_media_type", message), code="unsupported_media_type")
+        raise UnsupportedMediaType.because("Send the file as multipart/form-data, in the field file.")
+    if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in {"", "identity"}:
+        raise UnsupportedMediaType.because("Send the form as it is, without Content-Encoding.")
     read_query(request, {})
     if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and not content_length:
         raise Invalid.one(None, "length_required", "Send the body with its Content-Length.")

@@ -89,7 +89,7 @@ def speak(text: str, *, language: str, rate: int = DEFAULT_RATE, pitch: int = 50
 
 
 def script_key(script: NarrationScript) -> str:
-    """Return a hash of all values that decide the sound, so that the same words aren't spoken again."""
+    """Return a hash of text, language, rate and pitch, so that the same words aren't spoken again."""
     content = "\0".join((*script.passages, script.language, str(script.rate), str(script.pitch)))
     return hashlib.sha256(content.encode()).hexdigest()
 

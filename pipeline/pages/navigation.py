@@ -72,7 +72,7 @@ class ShownSection:
     address: str
     is_here: bool
     waiting: CappedCount | None
-    """The number of items that wait in the section; `None` if nothing can wait."""
+    """The number of items to review, in the inbox; `None` in every other section."""
 
 
 def _can_edit(place: Place) -> bool:

@@ -225,14 +225,14 @@ def test_headers_of_an_allowed_request(monkeypatch):
         "RateLimit": '"workspace";r=7;t=113',
         "X-RateLimit-Limit": "120",
         "X-RateLimit-Remaining": "7",
-        "X-RateLimit-Reset": "1000000",
+        "X-RateLimit-Reset": "1000001",
     }
 
 
 def test_headers_of_a_refused_request_say_when_to_come_back(monkeypatch):
     monkeypatch.setattr(workspace_rate_limit.time, "time", lambda: 1_000_000.7)
     headers = workspace_rate_limit.headers_of(Decision(False, 120, 0, 120, 3))
-    assert (headers["Retry-After"], headers["X-RateLimit-Reset"]) == ("3", "1000003")
+    assert (headers["Retry-After"], headers["X-RateLimit-Reset"]) == ("3", "1000004")
 
 
 def test_unlimited_is_told_sane_numbers():

@@ -81,6 +81,16 @@ def test_both_conditions_must_hold(alice):
     assert alice.api.post(f"{path}/approve", {"revision": 1}).status_code == 200
 
 
+def test_a_repeated_request_is_replayed_whatever_its_condition_is_by_then(alice):
+    item = alice.ready()
+    path = f"/generated/{item['id']}"
+    headers = {"If-Match": alice.api.get(path)["ETag"], "Idempotency-Key": "once"}
+    first, second = (alice.api.post(f"{path}/approve", {}, headers=headers) for _ in range(2))
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert second["Idempotency-Replayed"] == "true"
+    assert alice.api.post(f"{path}/approve", {}, headers={"If-Match": headers["If-Match"]}).status_code == 412
+
+
 def _overtaken(monkeypatch, module, name, model):
     """The row gets another version between our look and its lock."""
     act = getattr(module, name)

@@ -79,10 +79,10 @@ def test_feed_is_filtered_by_type_and_its_cursor_outlives_the_filter(alice):
 
 
 def test_feed_refuses_what_it_does_not_know(alice, charlie):
-    assert refusal(alice.api.get("/events?type=raw.ingest&cursor=x")) == (
+    assert refusal(alice.api.get("/events?type=raw.ingest&offset=x")) == (
         400,
         "invalid_request",
-        [("cursor", "unknown_parameter"), ("type", "invalid")],
+        [("offset", "unknown_parameter"), ("type", "invalid")],
     )
     alice.push()
     charlie.push()

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from config.core import limits, task_runner
-from tests.contracts.conftest import refusal
+from tests.contracts.conftest import never_existed, refusal
 
 
 def packed(body, times=1):
@@ -35,12 +35,6 @@ def test_a_packed_request_is_repeated_by_its_key(alice):
     assert (second["Idempotency-Replayed"], first.json()["id"]) == ("true", second.json()["id"])
 
 
-def test_the_parts_of_a_packed_body_are_one(alice):
-    text = json.dumps(alice.content()).encode()
-    body = gzip.compress(text[:50]) + gzip.compress(text[50:])
-    assert alice.api.post("/raw", data=body, headers={"Content-Encoding": "gzip"}).status_code == 202
-
-
 @pytest.mark.parametrize(
     ("encoding", "data", "expected"),
     [
@@ -50,6 +44,7 @@ def test_the_parts_of_a_packed_body_are_one(alice):
         ("gzip", b'{"title": "plain"}', (400, "malformed_json")),
         ("gzip", packed({"title": "a" * 500})[:-4], (400, "malformed_json")),
         ("gzip", packed({}) + b"more", (400, "malformed_json")),
+        ("gzip", packed({}) + packed({}), (400, "malformed_json")),
         ("gzip", packed({"body": " " * 20_000_000}), (413, "payload_too_large")),
     ],
 )
@@ -57,6 +52,43 @@ def test_a_body_that_is_packed_otherwise_is_refused(alice, encoding, data, expec
     answer = alice.api.post("/raw", data=data, headers={"Content-Encoding": encoding})
     assert refusal(answer)[:2] == expected
     assert len(data) < limits.BODY_BYTES
+
+
+def test_a_packed_body_that_is_too_large_is_told_so_with_a_key_too(alice):
+    headers = {"Content-Encoding": "gzip", "Idempotency-Key": "once"}
+    answer = alice.api.post("/raw", data=packed({"body": " " * 20_000_000}), headers=headers)
+    assert refusal(answer)[:2] == (413, "payload_too_large")
+
+
+def test_a_missing_object_comes_before_the_encoding(alice):
+    headers = {"Content-Encoding": "br", "Idempotency-Key": "once"}
+    answer = alice.api.post(f"/raw/{never_existed('raw')}/retry", data=b"{}", headers=headers)
+    assert refusal(answer)[:2] == (404, "not_found")
+
+
+def test_a_key_that_no_text_can_hold_is_refused(api):
+    answer = api.post("/raw", data=b'{"\\ud800": 1, "\\ud800": 2}')
+    assert refusal(answer)[:2] == (400, "malformed_json")
+
+
+def test_a_packed_upload_is_refused(api):
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nThe harbour.\r\n--x--\r\n'
+    kind = "multipart/form-data; boundary=x"
+    answer = api.post("/uploads", data=form, kind=kind, headers={"Content-Encoding": "br"})
+    assert refusal(answer)[:2] == (415, "unsupported_media_type")
+
+
+def test_an_unknown_method_comes_before_the_format(api):
+    answer = api.call("PUT", "/generated", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+
+
+def test_a_cursor_is_taken_however_its_filters_are_written(alice):
+    alice.ready()
+    alice.ready()
+    cursor = alice.api.read("/generated?status=ready,failed&limit=1")["next_cursor"]
+    rest = alice.api.read(f"/generated?status[]=failed&status[]=ready&limit=1&cursor={cursor}")
+    assert len(rest["data"]) == 1
 
 
 @pytest.mark.parametrize("charset", ["utf-16", "iso-8859-1", '"latin-1"'])
@@ -132,6 +164,13 @@ def test_an_unknown_address_is_told_in_json_to_who_speaks_it(db, method, path, s
     assert refusal(answer)[:2] == (404, "not_found")
     assert answer["X-Request-Id"]
     assert "Allow" not in answer
+
+
+def test_an_error_of_a_page_keeps_its_status(db):
+    client = Client(enforce_csrf_checks=True)
+    answer = client.post("/account/login/", data="{}", content_type="application/json")
+    assert refusal(answer) == (403, "invalid_request", [(None, "invalid_request")])
+    assert answer.json()["detail"][0]["message"] == "Forbidden."
 
 
 def test_a_person_gets_a_page(db):

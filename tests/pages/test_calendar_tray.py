@@ -76,7 +76,7 @@ def test_it_holds_what_is_ready_and_not_scheduled_the_newest_first(editor, newsr
     GeneratedItem.everywhere.filter(pk=deleted.pk).update(deleted_at=NOW)
     GeneratedItem.everywhere.filter(pk=plain.pk).update(ready_at=NOW - timedelta(hours=5))
     found = shown(editor, newsroom)
-    assert [(one.item.pk, str(one.badge.label), one.channels, one.age) for one in found.rows] == [
+    assert [(one.item.pk, str(one.badge.label), one.outlet_names, one.age) for one in found.rows] == [
         (edited.pk, "Edited since approval", "Workspace feed", "Just now"),
         (approved.pk, "Approved", "Workspace feed", "Just now"),
         (plain.pk, "To review", "Workspace feed", "5 hours ago"),
@@ -146,7 +146,7 @@ def test_the_outlet_that_is_chosen_narrows_it(editor, newsroom, feed, monkeypatc
         GeneratedItem.everywhere.filter(pk=item.pk).update(outlets=[names[one.pk] for one in outlets])
     found = shown(editor, newsroom, outlet=names[stage.pk])
     # What has no outlet of its own may go there too.
-    assert [(one.item.pk, one.channels) for one in found.rows] == [
+    assert [(one.item.pk, one.outlet_names) for one in found.rows] == [
         (fourth.pk, ""),
         (third.pk, "Harbour, Workspace feed"),
         (second.pk, "Harbour"),

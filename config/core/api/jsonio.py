@@ -107,6 +107,17 @@ class PayloadTooLarge(AppError):
     code = "payload_too_large"
 
 
+class UnsupportedMediaType(AppError):
+    """Raised for a body of another content type, charset or encoding than the view takes (415)."""
+
+    code = "unsupported_media_type"
+
+    @classmethod
+    def because(cls, message: str) -> UnsupportedMediaType:
+        """Return the error with a single detail."""
+        return cls(Detail(None, "unsupported_media_type", message))
+
+
 class MalformedJson(AppError):
     """Raised for a body that isn't UTF-8 or isn't JSON (400)."""
 
@@ -124,14 +135,14 @@ class StrictJsonParser(BaseParser):
         del stream, media_type
         context = parser_context or {}
         max_bytes = getattr(context["view"], "body_limit", limits.BODY_BYTES)
-        return parse_json(raw_body(context["request"], max_bytes=max_bytes), has_unique_keys=True)
+        return parse_json(unpacked_body(context["request"], max_bytes=max_bytes), has_unique_keys=True)
 
 
 def raw_body(request: Request, *, max_bytes: int) -> bytes:
-    """Return the body's bytes, read once and unpacked if its `Content-Encoding` is gzip.
+    """Return the body's bytes, which are read once.
 
-    Raises `PayloadTooLarge` (413) for more than `max_bytes`, before reading if the length is announced, `AppError`
-    (415) for any other encoding, and `Invalid` for a chunked body if the server can't tell where it ends.
+    Raises `PayloadTooLarge` (413) for more than `max_bytes`, before reading if the length is announced. Raises
+    `Invalid` for a chunked body if the server can't tell where it ends.
     """
     announced = request.META.get("CONTENT_LENGTH") or ""
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -142,46 +153,45 @@ def raw_body(request: Request, *, max_bytes: int) -> bytes:
     body: bytes = django_request.body
     if len(body) > max_bytes:
         raise _too_large(max_bytes)
-    # The header is taken off with the encoding, because this is called several times.
-    encoding = request.META.pop("HTTP_CONTENT_ENCODING", "").strip().lower()
+    return body
+
+
+def unpacked_body(request: Request, *, max_bytes: int) -> bytes:
+    """Return the body's bytes, unpacked if its `Content-Encoding` is gzip.
+
+    Raises what `raw_body` does, `UnsupportedMediaType` (415) for another encoding, and `MalformedJson` for a body
+    that isn't one whole gzip stream.
+    """
+    body = raw_body(request, max_bytes=max_bytes)
+    encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if body and encoding not in {"", "identity"}:
         body = _unpack(body, encoding, max_bytes)
-        django_request._body = body  # noqa: SLF001  as Django itself keeps it
+        # Kept as Django itself keeps it, without the encoding, because this is called several times.
+        request._request._body = body  # noqa: SLF001
         request.META["CONTENT_LENGTH"] = str(len(body))
+        del request.META["HTTP_CONTENT_ENCODING"]
     return body
 
 
 def _unpack(body: bytes, encoding: str, max_bytes: int) -> bytes:
-    """Return the unpacked body.
-
-    Raises `AppError` (415) for another encoding than gzip, `MalformedJson` for a body that isn't whole, and
-    `PayloadTooLarge` for one that would be larger than `max_bytes`.
-    """
+    """Return the unpacked body, or raise as `unpacked_body` says if it would be larger than `max_bytes`, too."""
     if encoding not in {"gzip", "x-gzip"}:
-        message = "Send the body as it is, or with Content-Encoding: gzip."
-        raise _unsupported_media_type(message)
-    unpacked = b""
-    # A gzip stream may have several members.
-    while body:
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        try:
-            unpacked += unpacker.decompress(body, max_bytes + 1 - len(unpacked))
-        except zlib.error as error:
-            raise _malformed("The body is no gzip stream that can be read.") from error
-        if len(unpacked) > max_bytes:
-            raise _too_large(max_bytes)
-        if not unpacker.eof:
-            raise _malformed("The gzip stream in the body has no end.")
-        body = unpacker.unused_data
+        raise UnsupportedMediaType.because("Send the body as it is, or with Content-Encoding: gzip.")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        unpacked = unpacker.decompress(body, max_bytes + 1)
+    except zlib.error as error:
+        raise _malformed("The body is no gzip stream that can be read.") from error
+    if len(unpacked) > max_bytes:
+        raise _too_large(max_bytes)
+    # Further streams behind the first are refused: to unpack millions of empty ones would take hours.
+    if not unpacker.eof or unpacker.unused_data:
+        raise _malformed("The body has to be one whole gzip stream.")
     return unpacked
 
 
 def _malformed(message: str) -> MalformedJson:
     return MalformedJson(Detail(None, "malformed_json", message))
-
-
-def _unsupported_media_type(message: str) -> AppError:
-    return AppError(Detail(None, "unsupported_media_type", message), code="unsupported_media_type")
 
 
 def _read_chunked(request: HttpRequest, max_bytes: int) -> None:
@@ -231,7 +241,9 @@ def _unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
     parsed = dict(members)
     if len(parsed) < len(members):
         twice = Counter(key for key, _ in members).most_common(1)[0][0]
-        message = f"The key {twice[:100]} stands twice in the same object."
+        # The name may hold half of a surrogate pair, which no answer can.
+        name = twice[:100].encode(errors="replace").decode()
+        message = f"The key {name} stands twice in the same object."
         raise _malformed(message)
     return parsed
 
@@ -372,7 +384,7 @@ def refuse_unless_json(request: Request) -> None:
         return
     content_type, _, parameters = (request.content_type or "").lower().partition(";")
     if content_type.strip() != "application/json":
-        raise _unsupported_media_type(CODES["unsupported_media_type"].message)
+        raise UnsupportedMediaType.because(CODES["unsupported_media_type"].message)
     charset = _CHARSET.search(parameters)
     if charset is not None and charset[1] not in {"utf-8", "utf8", "us-ascii"}:
-        raise _unsupported_media_type("Send the body as UTF-8.")
+        raise UnsupportedMediaType.because("Send the body as UTF-8.")

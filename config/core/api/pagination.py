@@ -131,9 +131,10 @@ def page_by(
 def _binding(request: Request) -> bytes:
     """Return a digest of list, filters, order and workspace, by which other lists refuse the cursor."""
     filters = sorted(
-        (name, text)
+        (name.removesuffix("[]"), part)
         for name, texts in request.query_params.lists()
         for text in texts
+        for part in text.split(",")
         if name not in {"cursor", "limit"}
     )
     return _digest(request, request.path.rstrip("/"), filters)

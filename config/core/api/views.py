@@ -12,7 +12,7 @@ from rest_framework.viewsets import ViewSet
 
 from config.core import limits
 from config.core.api.fields import NoFields
-from config.core.api.jsonio import raw_body, refuse_unless_acceptable, refuse_unless_json
+from config.core.api.jsonio import refuse_unless_acceptable, refuse_unless_json, unpacked_body
 from config.core.api.query_params import read_query
 from config.core.errors import Invalid
 
@@ -35,7 +35,9 @@ class Resource(ViewSet):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.refuse_format(request)
+        # Without an action the answer is 405, or that of OPTIONS.
+        if self.action not in {None, "metadata"}:
+            self.refuse_format(request)
 
     def refuse_format(self, request: Request) -> None:
         """Raise `NotAcceptable` (406) if the view has no format that `Accept` names."""
@@ -48,7 +50,7 @@ class Resource(ViewSet):
         `docs/api/README.md` promises: 413 for a body that is too large, 415 for another content type, 400 for any
         query parameter, for a body that isn't a JSON object, and for what the serializer refuses.
         """
-        body = raw_body(request, max_bytes=self.body_limit)
+        body = unpacked_body(request, max_bytes=self.body_limit)
         refuse_unless_json(request)
         read_query(request, {})
         data = request.data if body else {}

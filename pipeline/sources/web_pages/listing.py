@@ -28,8 +28,8 @@ MAX_DEPTH: Final = 3
 MAX_FILES_PER_POLL: Final = 50
 MAX_LINKS_PER_POLL: Final = 100_000
 """After so many links no further file is read in one poll; one file has 50,000 at the most."""
-MIN_LINKS_TO_JUDGE_DATES: Final = 3
-"""Up to so many links are too few to say that their dates are those of the site's last build."""
+MAX_LINKS_NOT_JUDGED: Final = 3
+"""The most links that are too few to say that their dates are those of the site's last build."""
 BUILD_SECONDS: Final = 60
 """If all changes lie within so many seconds, a site's dates are those of its last build."""
 
@@ -173,7 +173,7 @@ def list_sitemaps(
 ) -> PageListing:
     """Return the addresses in all sitemaps that the roots lead to, newest first if their dates mean anything.
 
-    Only addresses under `below` count, unless it is empty, and only those that may be articles. Each file is
+    If the last poll left files over, only those are read. Dates that mean nothing are removed. Only addresses under `below` count, unless it is empty, and only those that may be articles. Each file is
     fetched with its validators; an unchanged file is not read. Files beyond the limits of time and number of
     this poll are kept for the next one.
     """
@@ -274,9 +274,9 @@ def _are_dates_meaningful(links: Sequence[PageLink], *, now: int) -> bool:
     """Return whether the dates of change mean anything.
 
     At least half of the pages must have one, none may be more than a day ahead, and the dates of more than
-    `MIN_LINKS_TO_JUDGE_DATES` pages must differ by more than `BUILD_SECONDS`.
+    `MAX_LINKS_NOT_JUDGED` pages must differ by more than `BUILD_SECONDS`.
     """
     dates = [link.at for link in links if link.at is not None]
     if not dates or len(dates) * 2 < len(links) or max(dates) > now + DAY:
         return False
-    return len(links) <= MIN_LINKS_TO_JUDGE_DATES or max(dates) - min(dates) > BUILD_SECONDS
+    return len(links) <= MAX_LINKS_NOT_JUDGED or max(dates) - min(dates) > BUILD_SECONDS
