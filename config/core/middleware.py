@@ -42,7 +42,7 @@ _STATUSES_WITHOUT_BODY: Final = (204, 304)
 _API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
 _LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
 _JSON_TYPE: Final = "application/json"
-_PAGE_CODES: Final = {
+_PAGE_CODES: Final[dict[int, str]] = {
     HTTPStatus.NOT_FOUND: "not_found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "payload_too_large",

@@ -173,9 +173,10 @@ def list_sitemaps(
 ) -> PageListing:
     """Return the addresses in all sitemaps that the roots lead to, newest first if their dates mean anything.
 
-    If the last poll left files over, only those are read. Dates that mean nothing are removed. Only addresses under `below` count, unless it is empty, and only those that may be articles. Each file is
-    fetched with its validators; an unchanged file is not read. Files beyond the limits of time and number of
-    this poll are kept for the next one.
+    If the last poll left files over, only those are read. Dates that mean nothing are removed. Only addresses
+    under `below` count, unless it is empty, and only those that may be articles. Each file is fetched with its
+    validators; an unchanged file is not read. Files beyond the limits of time and number of this poll are kept
+    for the next one.
     """
     walk = _SitemapWalk(state, fetcher, reader)
     walk.run(state.files_waiting or [(root, 0) for root in roots])
