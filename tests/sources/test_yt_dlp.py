@@ -84,7 +84,7 @@ def test_one_that_floods_is_stopped(tool, monkeypatch):
 def test_words_without_end_are_cut(tool):
     path = tool("for n in range(40): sys.stderr.write('x' * 65536)\nsys.stderr.write('\\nERROR: Private video')\nsys.exit(1)")  # fmt: skip
     error = failure(path, seconds=60)
-    assert (error.kind, error.words) == ("private", "ERROR: Private video")
+    assert (error.kind, error.last_line) == ("private", "ERROR: Private video")
 
 
 @pytest.mark.parametrize("body", ["", "print('[1]')", "print('{')", "sys.stdout.buffer.write(b'\\xff')"])
