@@ -46,7 +46,7 @@ COMPILERS: Final = (
     (prepared_queries, "_build_reader"),
     (prepared_queries, "_build_row_maker"),
     (insert, "_build_statement"),
-    (bulk_update, "_statements"),
+    (bulk_update, "_build_statements"),
 )
 STEPS_SHOWN: Final = 30
 EVENTS_MOST: Final = 60_000
