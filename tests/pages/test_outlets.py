@@ -57,7 +57,7 @@ def test_a_new_workspace_is_told_what_to_do(owner, newsroom):
     answer = owner.get(at(newsroom, "outlets_page"))
     assert answer.templates[0].name == "pages/outlets/list.html"
     assert [row["outlet"].platform for row in answer.context["rows"]] == ["feed", "simulated"]
-    assert "No account connected" in text_of(answer)
+    assert "Connect your first account" in text_of(answer)
     assert at(newsroom, "outlet_add") in text_of(answer)
 
 
@@ -81,7 +81,7 @@ def test_the_list_tells_how_each_is_doing(owner, newsroom, outlet):
         "The token was revoked.",
     )
     assert "Paused until" in text_of(answer)
-    assert "No account connected" not in text_of(answer)
+    assert "Connect your first account" not in text_of(answer)
 
 
 @pytest.mark.parametrize(
