@@ -10,7 +10,6 @@ from tests.pipeline.steps import TEXT
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("loopback"),
 ]
 ARTICLE = f"""<!doctype html><html lang="en"><head><title>Tram line approved</title></head><body><nav>Home</nav>

@@ -14,7 +14,6 @@ from tests.sizes import IS_PROOF
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.both_databases if IS_PROOF else pytest.mark.postgres_if_there,
     pytest.mark.minutes(4),
     pytest.mark.parts(3),

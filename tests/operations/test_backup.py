@@ -18,7 +18,7 @@ from config.operations import backup_archive, unfinished_restore
 from tests.operations import machine
 from tests.sizes import IS_PROOF
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.both_databases, pytest.mark.minutes(4)]
+pytestmark = [pytest.mark.both_databases, pytest.mark.minutes(4)]
 # What is about the archive and its files is the same on both databases: `make prove-kills` has it on both.
 ONCE = pytest.mark.both_databases if IS_PROOF else pytest.mark.sqlite
 
