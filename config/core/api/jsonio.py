@@ -91,10 +91,15 @@ class NotAcceptable(AppError):
     code = "not_acceptable"
 
 
+# The quality 0 of a media range: "not this one" (RFC 9110, section 12.4.2).
+_EXCLUDED: Final = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:$|;)")
+
+
 def refuse_unless_acceptable(request: Request) -> None:
     """Raise `NotAcceptable` if `Accept` names only media types that the view doesn't have."""
     header = request.META.get("HTTP_ACCEPT", "").lower()
-    accepted = {media_range.partition(";")[0].strip() for media_range in header.split(",")}
+    ranges = (media_range.partition(";") for media_range in header.split(","))
+    accepted = {name.strip() for name, _, rest in ranges if not _EXCLUDED.search(rest)}
     media_type = request.accepted_media_type
     # A header without a media type asks for nothing.
     if "/" in header and not accepted & {"*/*", "application/*", media_type}:
