@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import get_lib_doc_excludes
 from rest_framework import serializers
+
+from config.core.api.row_serializers import Answer, RowSerializer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +42,11 @@ class OperationSchema(AutoSchema):
     def get_description(self) -> str:  # type: ignore[override]  # as in the base class
         action = getattr(self.view, getattr(self.view, "action", "") or "", None)
         return (action.__doc__ or "").strip() if action is not None else ""
+
+
+def undescribed_bases() -> list[type]:
+    """Return the bases whose docstrings describe no object of the API."""
+    return [*get_lib_doc_excludes(), RowSerializer, Answer]  # type: ignore[no-untyped-call]
 
 
 # --- Strict input ----------------------------------------------------------------------------------------------------

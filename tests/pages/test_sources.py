@@ -14,7 +14,7 @@ from config.core.ids import encode
 from pipeline.ingest import collect, pasted_url
 from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import TILES, load_readings, sign_readings
-from pipeline.payloads import feed_addresses
+from pipeline.resources import feed_addresses
 from tests.pages.answers import at
 from tests.pipeline.steps import NOON
 

@@ -16,7 +16,6 @@ from config.core.api.fields import (
 from config.core.api.nearest import find_nearest
 from pipeline import limits, plugins
 from pipeline.api.inputs.fields import (
-    SOURCE_TYPES,
     EngineNamesField,
     FirstPollField,
     OpenObjectField,
@@ -25,6 +24,7 @@ from pipeline.api.inputs.fields import (
     whole_number_field,
 )
 from pipeline.ingest import collect
+from pipeline.resources import SOURCE_TYPES
 from pipeline.sources.base import Source as SourceKind
 
 if TYPE_CHECKING:

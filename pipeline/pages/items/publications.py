@@ -12,7 +12,7 @@ from config.core.datetimes import read_moment
 from pipeline import labels, publish
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.payloads import feed_page_address
+from pipeline.resources import feed_page_address
 from pipeline.states import UNSENT_PUBLICATIONS
 
 if TYPE_CHECKING:
