@@ -158,8 +158,8 @@ def configure(*, level: str, as_json: bool) -> None:
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
-                # Otherwise every claim and every connection would be a line.
-                "urllib3": {"level": "WARNING"},
+                # Otherwise every claim, every connection and every one too many to keep would be a line.
+                "urllib3": {"level": "ERROR"},
                 "celery": {"level": "WARNING"},
                 "kombu": {"level": "WARNING"},
                 "amqp": {"level": "WARNING"},
