@@ -16,9 +16,9 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from accounts.api.base import WorkspaceResource
 from config.api_docs import guides
-from config.core.api.jsonio import dump
 from config.core.api.query_params import read_query
 from config.core.errors import NotFound
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from http import HTTPStatus
@@ -26,6 +25,7 @@ from django.middleware.csrf import CsrfViewMiddleware
 
 from config.core import errors, limits
 from config.core.ids import uuid7
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -313,7 +313,7 @@ def error_response(
 ) -> HttpResponse:
     """Return the API's answer for an error code; `unavailable` always has a `Retry-After`."""
     response = HttpResponse(
-        json.dumps(errors.error_body(code, detail), ensure_ascii=False),
+        dump(errors.error_body(code, detail)),
         status=errors.CODES[code].status,
         content_type="application/json",
         headers=headers,

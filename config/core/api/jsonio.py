@@ -22,6 +22,7 @@ from rest_framework.renderers import BaseRenderer
 
 from config.core import limits
 from config.core.errors import CODES, AppError, Detail, Invalid
+from config.core.json_encoding import dump
 from config.core.middleware import error_response, exception_response
 
 if TYPE_CHECKING:
@@ -54,11 +55,6 @@ class JsonRenderer(BaseRenderer):
 
 class DumpedJson(bytes):
     """An answer that is JSON already, because its entity tag was computed from it."""
-
-
-def dump(data: Any) -> bytes:
-    """Return the data as compact UTF-8 JSON."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class JsonOnly(BaseContentNegotiation):
@@ -264,6 +260,7 @@ def parse_json(body: bytes, *, has_unique_keys: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise _malformed("The body is not UTF-8.") from error
     try:
+        # Not orjson, which takes the last of two equal keys and makes a float of a whole number beyond 64 bits.
         parsed = json.loads(
             text,
             parse_constant=_refuse_constant,
