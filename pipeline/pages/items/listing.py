@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from accounts.pages.page_access import Place, workspace_page
 from config.core import limits
+from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
 from config.core.ids import decode, encode
 from pipeline import labels, search
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
@@ -18,6 +19,7 @@ from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
 from pipeline.pages.items.saved_views import views_context
 from pipeline.pages.review.stories import story_key
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,6 +57,11 @@ _COLUMNS: Final = (
 )
 
 
+_SEARCHED_COLUMNS: Final = ("body", "body_format")
+"""What only a search reads, to show the words that it found."""
+TITLE_CHARACTERS, EXCERPT_CHARACTERS = 110, 140
+
+
 @workspace_page("look", methods=("GET",))
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     """Show a page of the items that match the filters, or no items if a filter is invalid."""
@@ -62,6 +69,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     is_understood = form.is_valid()
     rows = _find_rows(request, place, form) if is_understood else []
     page_rows = rows[:ROWS]
+    text = form.cleaned_data["q"] if is_understood else ""
     pictures = _first_pictures(place, [row["id"] for row in page_rows])
     spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in page_rows])
     query = request.GET.copy()
@@ -70,7 +78,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     if len(rows) > ROWS:
         query["before"] = encode("gen", page_rows[-1]["id"])
     shown_rows = [
-        _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {})) for row in page_rows
+        _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {}), text) for row in page_rows
     ]
     context = {
         "filter": form,
@@ -111,7 +119,10 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
         # If the last item is no longer among the results, they begin again.
         start = keys.index(last_key) + 1 if last_key in keys else 0
         rows_by_key = {
-            row["id"]: row for row in rows.filter(pk__in=keys[start : start + ROWS + 1]).values(*_COLUMNS)
+            row["id"]: row
+            for row in rows.filter(pk__in=keys[start : start + ROWS + 1]).values(
+                *_COLUMNS, *_SEARCHED_COLUMNS
+            )
         }
         return [rows_by_key[key] for key in keys if key in rows_by_key]
     if last_key is not None:
@@ -136,8 +147,8 @@ def _first_pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
     return addresses
 
 
-def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the list shows of an item."""
+def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int], text: str) -> dict[str, Any]:
+    """Return what the list shows of an item; `text` is what was searched for, or empty."""
     badge = labels.of_status(row["status"], is_approved=is_approved_row(row), is_held=bool(row["held"]))
     tone, icon, label = labels.of_spread(badge, row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
@@ -147,12 +158,16 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -
         GeneratedItemStatus.REMOVED,
     }
     is_open = row["status"] == GeneratedItemStatus.READY
+    title_parts = excerpt_around(title, text, length=TITLE_CHARACTERS)
+    excerpt_parts = _excerpt_parts(row, title, text)
     return {
         **row,
         # The token holds the version, so that a decision on an item that was changed meanwhile is refused.
         "token": f"{encode('gen', row['id'])}:{row['version']}" if is_open else "",
         "title": title,
-        "excerpt": row["excerpt"] if row["excerpt"] != title else "",
+        "title_parts": title_parts,
+        "excerpt_parts": excerpt_parts,
+        "is_found_in_text": has_match(excerpt_parts) and not has_match(title_parts),
         "picture": picture,
         "bucket_icon": labels.BUCKET_ICONS[row["bucket"]],
         "tone": tone,
@@ -166,3 +181,12 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -
         "from": row["topic__title"] or labels.origin_of_row(row),
         "persona": row["persona__name"] or "",
     }
+
+
+def _excerpt_parts(row: Mapping[str, Any], title: str, text: str) -> tuple[TextPart, ...]:
+    """Return the item's text around the words that were searched for, or else the beginning of it."""
+    if text:
+        parts = excerpt_around(plain_text(row["body"], row["body_format"]), text, length=EXCERPT_CHARACTERS)
+        if has_match(parts):
+            return parts
+    return excerpt_around(row["excerpt"], "", length=EXCERPT_CHARACTERS) if row["excerpt"] != title else ()
