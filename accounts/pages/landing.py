@@ -66,7 +66,7 @@ class NewWorkspaceForm(forms.Form):
     )
     language = forms.ChoiceField(
         label=gettext_lazy("Language of posts"),
-        help_text=gettext_lazy("You can change it in the persona."),
+        help_text=gettext_lazy("You can change it later in the persona, the voice of your posts."),
         choices=languages.language_choices,
         required=False,
     )

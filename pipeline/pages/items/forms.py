@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -16,7 +15,6 @@ from config.core.ids import decode, encode
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Bucket, GeneratedItemStatus
-from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages import form_choices
 from pipeline.publish import PublishWish
 from pipeline.text.local_time import WallClock, moment_of
@@ -238,7 +236,9 @@ class PublishForm(WhenForm):
         super().__init__(*args, **kwargs)
         self.zone = item.workspace.timezone
         fields: Any = self.fields
-        fields["outlets"].choices = [(encode("out", outlet.pk), _outlet_label(outlet)) for outlet in outlets]
+        fields["outlets"].choices = [
+            (encode("out", outlet.pk), form_choices.outlet_label(outlet)) for outlet in outlets
+        ]
         fields["local_time"].help_text = _("%(zone)s") % {"zone": self.zone}
         if next_slots:
             fields["when"].choices = [
@@ -254,10 +254,3 @@ class PublishForm(WhenForm):
         """Return the chosen time and outlets, as `publish` takes them."""
         data = self.cleaned_data
         return replace(self.timing(), outlets=data["outlets"], keep_siblings=data.get("keep_siblings", False))
-
-
-def _outlet_label(outlet: Outlet) -> str:
-    """Return the label of an outlet's checkbox: its name, and below it its platform."""
-    platform_label = str(platform_of(outlet.platform).label)
-    detail = _("Test channel") if outlet.is_simulated else platform_label
-    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, detail)

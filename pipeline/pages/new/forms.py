@@ -124,7 +124,9 @@ class ChosenForm(forms.Form):
         choices=[(number, str(number)) for number in range(1, limits.VARIANTS + 1)],
         initial=1,
     )
-    persona = forms.ChoiceField(label=gettext_lazy("Persona"))
+    persona = forms.ChoiceField(
+        label=gettext_lazy("Persona"), help_text=gettext_lazy("The voice that posts are written in")
+    )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -119,7 +119,11 @@ class BasicsForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("Leave empty for the default"),
     )
-    persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
+    persona = forms.ChoiceField(
+        label=gettext_lazy("Persona"),
+        required=False,
+        help_text=gettext_lazy("The voice that posts are written in"),
+    )
     outlets = forms.MultipleChoiceField(
         label=gettext_lazy("Outlets"),
         required=False,
