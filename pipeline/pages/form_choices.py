@@ -30,11 +30,22 @@ def engine_choices(*, made_from: str = "") -> Choices:
     With `made_from`, only engines that take it are returned. Engines that only a series can use are left out, because
     no single item can choose them, and so are engines that can't run on this instance.
     """
-    available = [engine for engine in availability.engines() if engine.made_from != ("series",)]
+    return [(engine.name, _engine_label(engine)) for engine in _choosable_engines(made_from)]
+
+
+def short_engine_choices(*, made_from: str = "") -> Choices:
+    """Return the same pairs with labels of name and price alone."""
     return [
-        (engine.name, _engine_label(engine))
-        for engine in available
-        if not made_from or made_from in engine.made_from
+        (engine.name, _two_lines(engine.name, credits_label(engine.credits)))
+        for engine in _choosable_engines(made_from)
+    ]
+
+
+def _choosable_engines(made_from: str) -> list[Engine]:
+    return [
+        engine
+        for engine in availability.engines()
+        if engine.made_from != ("series",) and (not made_from or made_from in engine.made_from)
     ]
 
 

@@ -484,7 +484,7 @@ def test_only_what_was_skipped_is_said_to_be_free(editor, newsroom):
     raw = push_raw(newsroom, engines=["Short Post", "Clipped Short"]).raw_item
     task_runner.work_all_due("generate.run_item")
     text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
-    assert "1 ready, 1 skipped. The skipped one wasn't charged." in unescape(text)
+    assert "1 created, 1 skipped. The skipped one wasn't charged." in unescape(text)
 
 
 def test_a_film_has_a_player_and_its_other_files_are_folded(editor, newsroom):
@@ -520,7 +520,7 @@ def test_what_is_held_back_is_not_called_ready(editor, newsroom):
         False,
         False,
     ]
-    assert ["1 on hold" in text, "Ready to review." in text] == [True, False]
+    assert ["1 on hold" in text, "Created." in text] == [True, False]
 
 
 def test_what_can_t_be_made_says_why(editor, newsroom):

@@ -9,6 +9,7 @@ from django.http import Http404
 from django.shortcuts import render
 
 from accounts.pages.page_access import Place, workspace_page
+from accounts.pages.poll_fragment import is_poll_for
 from config.core import limits
 from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
 from config.core.ids import decode, encode
@@ -19,6 +20,7 @@ from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
 from pipeline.pages.items.saved_views import views_context
 from pipeline.pages.review.stories import story_key
+from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 
 ROWS: Final = limits.PAGE_ROWS_DEFAULT
 """Items per page."""
+MOVING: Final = frozenset({*ITEMS_IN_MAKING, GeneratedItemStatus.PUBLISHING})
+"""Statuses that change within seconds, without anybody's act."""
+_MOVING_PART: Final = "moving"
+_STOP_POLLING: Final = 286
+"""The status of a response after which HTMX polls no more."""
 _COLUMNS: Final = (
     "id",
     "version",
@@ -64,7 +71,12 @@ TITLE_CHARACTERS, EXCERPT_CHARACTERS = 110, 140
 
 @workspace_page("look", methods=("GET",))
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show a page of the items that match the filters, or no items if a filter is invalid."""
+    """Show a page of the items that match the filters, or no items if a filter is invalid.
+
+    Polls for the statuses of the items that are under way.
+    """
+    if is_poll_for(request, _MOVING_PART):
+        return _render_statuses(request, place)
     form = ItemFilter(request.GET, workspace=place.workspace)
     is_understood = form.is_valid()
     rows = _find_rows(request, place, form) if is_understood else []
@@ -86,6 +98,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
         "stories": _group_by_story(shown_rows),
         # Viewers can't decide on items.
         "has_acts": place.may_edit and any(row["token"] for row in shown_rows),
+        "moving": ",".join(encode("gen", row["id"]) for row in page_rows if row["status"] in MOVING),
         "kept": request.GET.urlencode(),
         "older": query.urlencode() if len(rows) > ROWS else "",
         "newest": newest,
@@ -97,6 +110,19 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/items/list.html", context)
 
 
+def _render_statuses(request: HttpRequest, place: Place) -> HttpResponse:
+    """Return the statuses of the items in the parameter `moving`, and end the polls if none is under way any more."""
+    keys = [decode("gen", public_id) for public_id in request.GET.get("moving", "").split(",")[:ROWS]]
+    items = GeneratedItem.objects.of(place.workspace).filter(
+        pk__in=filter(None, keys), test=False, deleted_at=None
+    )
+    rows = list(items.values(*_COLUMNS))
+    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in rows])
+    context = {"rows": [_row_context(row, "", spreads.get(row["id"], {}), "") for row in rows]}
+    is_moving = any(row["status"] in MOVING for row in rows)
+    return render(request, "pages/items/statuses.html", context, status=200 if is_moving else _STOP_POLLING)
+
+
 def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
     """Return one row more than a page shows, at the same cost however far the page is from the first one.
 
@@ -104,11 +130,7 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
     """
     # Compiles to `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
-    rows = rows.filter(**form.conditions())
-    if form.cleaned_data["held"] == "yes":
-        rows = rows.on_hold()
-    elif form.cleaned_data["held"] == "flagged":
-        rows = rows.flagged()
+    rows = form.narrow(rows)
     last_key = None
     if "before" in request.GET:
         last_key = decode("gen", request.GET["before"])
