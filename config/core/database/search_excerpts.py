@@ -48,7 +48,7 @@ def excerpt_around(text: str, query: str, *, length: int) -> tuple[TextPart, ...
                 TextPart(line[first:last], is_match=True),
             ]
             position = last
-    tail = line[position:end].rstrip() + "…" if end < len(line) else line[position:end]
+    tail = line[position:end].rstrip(" .,;:") + "…" if end < len(line) else line[position:end]
     return tuple(part for part in (*parts, TextPart(tail, is_match=False)) if part.text)
 
 

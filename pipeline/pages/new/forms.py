@@ -102,7 +102,7 @@ class FormatCheckboxes(forms.CheckboxSelectMultiple):
             option["attrs"]["disabled"] = True
             option["selected"] = False
             option["label"] = format_html(
-                '<span>{}<br><span class="small">{}</span></span>', option["label"], reason
+                '<span>{}<br><span class="small why-not">{}</span></span>', option["label"], reason
             )
         return option
 
