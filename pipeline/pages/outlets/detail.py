@@ -142,7 +142,7 @@ def _waiting_row(publication: Publication) -> dict[str, Any]:
         "publication": publication,
         "title": publication.item.title or publication.item.excerpt,
         "item": _linkable_item(publication),
-        "status": labels.PUBLICATIONS[publication.status],
+        "status": labels.of_publication(publication.status, publication.step),
         "error": publication.error or {},
     }
 
