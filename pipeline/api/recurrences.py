@@ -15,6 +15,7 @@ from config.core.api.etags import (
     weak_tag,
 )
 from config.core.api.fields import (
+    Changes,
     PublicIdField,
     StrictChoiceField,
     StrictIntegerField,
@@ -41,17 +42,14 @@ if TYPE_CHECKING:
 _FILTERS: Final = {**PAGING, "generated_item": public_id("gen")}
 
 
-class _RecurrenceFields(StrictSerializer):
+class RecurrenceInput(StrictSerializer):
     time = PatternField(CLOCK_PATTERN, required=False, help_text="HH:MM on the workspace's clocks; 09:00.")
-
-
-class RecurrenceInput(_RecurrenceFields):
     generated_item = PublicIdField("gen")
     every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST)
 
 
-class RecurrenceChanges(_RecurrenceFields):
-    every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST, required=False)
+class RecurrenceChanges(Changes, RecurrenceInput):
+    generated_item = None  # type: ignore[assignment]  # left out
     status = StrictChoiceField(
         choices=RecurrenceStatus.values, required=False, help_text="Stops or resumes it."
     )

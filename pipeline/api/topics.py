@@ -12,6 +12,7 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
+    Changes,
     PublicIdField,
     StrictBooleanField,
     StrictCharField,
@@ -73,7 +74,7 @@ class SeasonInput(StrictSerializer):
         return {name: PatternField(_DAY, error_messages=_DAY_MESSAGES) for name in ("from", "to")}
 
 
-class _TopicFields(StrictSerializer):
+class TopicInput(StrictSerializer):
     notes = StrictCharField(
         max_length=limits.TOPIC_NOTES_CHARACTERS,
         required=False,
@@ -95,14 +96,11 @@ class _TopicFields(StrictSerializer):
     persona = PublicIdField(
         "per", required=False, allow_null=True, help_text="The only persona that uses it; null: all."
     )
-
-
-class TopicInput(_TopicFields):
     title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS)
 
 
-class TopicChanges(_TopicFields):
-    title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS, required=False)
+class TopicChanges(Changes, TopicInput):
+    pass
 
 
 class TopicView(PipelineResource):
