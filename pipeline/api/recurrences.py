@@ -22,7 +22,7 @@ from config.core.api.fields import (
     StrictSerializer,
 )
 from config.core.api.pagination import PAGING, page
-from config.core.api.query_params import public_id, read_query
+from config.core.api.query_params import filter_rows, public_id, read_query
 from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.errors import Invalid
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-_FILTERS: Final = {**PAGING, "generated_item": public_id("gen")}
+_FILTERS: Final = {**PAGING, "generated_item": public_id("gen").on("item_id")}
 
 
 class RecurrenceInput(StrictSerializer):
@@ -75,9 +75,7 @@ class RecurrenceView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, _FILTERS)
-        rows = self.rows(RecurrenceRow)
-        if "generated_item" in query:
-            rows = rows.filter(item_id=query["generated_item"])
+        rows = filter_rows(self.rows(RecurrenceRow), query, _FILTERS)
         recurrence_page = page(request, rows, query)
         return recurrence_page.respond(
             request, [resources.Recurrence.serialize(row) for row in recurrence_page.rows]
