@@ -38,14 +38,15 @@ TOKEN_32 = r"[A-Za-z0-9_-]{32}"
 CODE_12 = r"[0-9a-z]{12}"
 
 urlpatterns = [
+    # First, because an address is compared with each pattern in turn, and the API is called most.
+    path("v1/", include("accounts.api.urls")),
+    path("v1/", include("pipeline.api.urls")),
+    path("v1/", include("analytics.api.urls")),
     path("", include("accounts.pages.urls")),
     path("account/", include("allauth.urls")),
     path("", include("pipeline.pages.urls")),
     path("", include("webhooks.pages.urls")),
     path("", include("analytics.pages.urls")),
-    path("v1/", include("accounts.api.urls")),
-    path("v1/", include("pipeline.api.urls")),
-    path("v1/", include("analytics.api.urls")),
     re_path(r"^v1/openapi\.json/?$", OpenApiView.as_view({"get": "retrieve"}), name="document"),
     # Matches line breaks too: every address under /v1 requires a token before it answers 404.
     re_path(r"^v1(?:/(?P<path>[\s\S]*))?$", NoSuchAddress.as_view(ANY_METHOD)),

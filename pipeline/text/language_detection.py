@@ -39,6 +39,10 @@ _LISTS: Final = {
     "tr": "ve bir bu da de için ile olarak çok daha olan ne gibi kadar sonra var en değil ya her ama olduğu göre",
 }
 FREQUENT: Final = {name: frozenset(words.split()) for name, words in _LISTS.items()}
+_LANGUAGES_BY_WORD: Final = {
+    word: tuple(name for name, frequent in FREQUENT.items() if word in frequent)
+    for word in frozenset[str]().union(*FREQUENT.values())
+}
 # Words that also show the language of a few sentences: "jusqu" and "qu" stand before an apostrophe.
 _MORE_LISTS: Final = {
     "cs": "nás nám než když jen ještě bez velmi říká tak této této tento má mají",
@@ -165,7 +169,11 @@ def guess_language(text: str, *, least_hits: int = 3) -> str:
 @lru_cache(maxsize=128)
 def _guess(text: str, least_hits: int) -> str:
     """Guess the language; cached, as a run asks about the same sentences for each draft, check and claim."""
-    scripts = Counter(_script_of(character) for character in text if character.isalpha())
+    scripts: Counter[str] = Counter()
+    # Each character's name is looked up once, because a text repeats its characters.
+    for character, count in Counter(text).items():
+        if character.isalpha():
+            scripts[_script_of(character)] += count
     if not scripts:
         return ""
     # Japanese mixes its own scripts with Chinese characters.
@@ -216,7 +224,7 @@ def other_language(stated: str, text: str) -> str:
         )
         return guessed if is_plain and letters[False] > _PLAIN_LEAD * letters[True] else ""
     words = _WORD.findall(lower)
-    hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
+    hits = _count_hits(words)
     related_languages = frozenset[str]().union(*(names for names in _RELATED if guessed_language in names))
     most_unrelated_hits = max(count for name, count in hits.items() if name not in related_languages)
     is_plain = len(words) >= _MIN_OTHER_WORDS and hits[guessed_language] >= _PLAIN_SHARE * len(words)
@@ -237,10 +245,19 @@ def _script_of(character: str) -> str:
     return unicodedata.name(character, "").partition(" ")[0].partition("-")[0]
 
 
+def _count_hits(words: list[str]) -> dict[str, int]:
+    """Return how many of the words are frequent in each language."""
+    hits = dict.fromkeys(FREQUENT, 0)
+    for word in words:
+        for name in _LANGUAGES_BY_WORD.get(word, ()):
+            hits[name] += 1
+    return hits
+
+
 def _guess_latin(text: str, least_hits: int) -> str:
     """Guess by frequent words, else by the letters of a single language; return "" if neither is clear."""
     words = _WORD.findall(text)
-    hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
+    hits = _count_hits(words)
     (name, best), (_, next_best) = sorted(hits.items(), key=lambda pair: -pair[1])[:2]
     if best < max(least_hits, _MIN_SHARE * len(words)) or best == next_best:
         return _guess_by_letters(words, least_hits)

@@ -80,6 +80,18 @@ def test_list_of_generated_items_takes_four_statements_however_many_there_are(ap
     assert len(sent) <= LIST_MOST
 
 
+def test_one_item_takes_four_statements_too(api, workspace):
+    make_items(workspace, 1)
+    (item,) = api.get("/v1/generated").json()["data"]
+    sent = statements_of(lambda _: api.get(f"/v1/generated/{item['id']}"), status=200)
+    assert [re.search(r'FROM "(\w+)"', sql)[1] for sql in sent] == [
+        "api_token",
+        "generated_item",
+        "publication",
+        "asset",
+    ]
+
+
 def test_filters_and_further_pages_take_no_more(api, workspace):
     make_items(workspace, 3)
     cursor = api.get("/v1/generated?status=published&limit=1").json()["next_cursor"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Exists, OuterRef, Value
 
+from config.core import limits as core_limits
 from config.core.api.query_params import filter_rows
 from config.core.database.prepared_queries import Prepared
 from config.core.errors import Detail, Invalid
@@ -75,30 +76,34 @@ def items_by_key(rows: QuerySet[Any], keys: Sequence[UUID], *, include: tuple[st
     return [rows_by_key[key] for key in keys if key in rows_by_key]
 
 
-def _select_values(rows: QuerySet[Any], include: tuple[str, ...]) -> QuerySet[Any, Any]:
-    """Return the rows with the lean columns and those of the included long fields."""
+def _select_values(rows: QuerySet[Any], include: tuple[str, ...] | None) -> QuerySet[Any, Any]:
+    """Return the rows with the lean columns and those of the included long fields, all if it is `None`."""
     return rows.values(*resources.GeneratedItem.columns(include))
 
 
+_ITEM_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda key, workspace, test: _select_values(
+        filter_items(workspace=workspace, test=test).filter(pk=key), None
+    )
+)
 # The best plan of a list depends on the values of its filters.
 _PAGE_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(_query_page, keeps_plan=False)
-# Each number of items is a separate statement: kept, their plans would push out the others.
 _PUBLICATIONS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Publication.everywhere.filter(item_id__in=keys)
         .order_by("id")
         .values(*resources.Publication.columns())
-    ),
-    keeps_plan=False,
+    )
 )
 _ASSETS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
         .order_by("position", "id")
         .values("item_id", *resources.Asset.columns())
-    ),
-    keeps_plan=False,
+    )
 )
+_KEY_COUNTS: Final = (1, core_limits.PAGE_ROWS_DEFAULT, core_limits.PAGE_ROWS)
+"""The numbers of keys for which a connection keeps a plan."""
 
 
 def read_item_page(after: UUID | int | None, max_rows: int, **conditions: Any) -> list[dict[str, Any]]:
@@ -106,12 +111,27 @@ def read_item_page(after: UUID | int | None, max_rows: int, **conditions: Any) -
     return _PAGE_QUERY.ask(after=after, most=max_rows, **conditions)
 
 
+def read_item(key: UUID, *, workspace: UUID, test: bool) -> dict[str, Any] | None:
+    """Return the item's row with all columns that the API shows, or `None` if the workspace has no such item."""
+    rows = _ITEM_QUERY.ask(key=key, workspace=workspace, test=test)
+    return rows[0] if rows else None
+
+
 def publications_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    return _group_by_item(_PUBLICATIONS_QUERY.ask(keys=list(keys)))
+    return _group_by_item(_PUBLICATIONS_QUERY.ask(keys=_pad_keys(keys)))
 
 
 def assets_by_item(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    return _group_by_item(_ASSETS_QUERY.ask(keys=list(keys)))
+    return _group_by_item(_ASSETS_QUERY.ask(keys=_pad_keys(keys)))
+
+
+def _pad_keys(keys: Sequence[UUID]) -> list[UUID]:
+    """Return the keys, the last one repeated up to the next of `_KEY_COUNTS`.
+
+    Each number of keys is a separate statement: kept, the plans of a hundred would push out all others.
+    """
+    count = next((count for count in _KEY_COUNTS if count >= len(keys)), len(keys))
+    return [*keys, *list(keys[-1:]) * (count - len(keys))]
 
 
 def _group_by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:

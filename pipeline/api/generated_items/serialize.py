@@ -25,6 +25,7 @@ from pipeline.text.local_time import shift_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accounts.models import Workspace
     from pipeline.publish import PublishWish
     from pipeline.review import explanation
 
@@ -37,26 +38,27 @@ def notes_on(wish: PublishWish) -> list[dict[str, str]]:
 
 def item_response(item: GeneratedItem, status: int) -> Response:
     """Return a response with the whole item, which answers every call that changes it."""
-    body = serialize_whole(item)
-    return Response(body, status=status, headers={"ETag": item_tag(item, body)})
+    body = serialize_whole(row_of(item), item.workspace)
+    return Response(body, status=status, headers={"ETag": item_tag(body)})
 
 
-def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
-    """Return the whole item as the API shows it."""
-    publications, assets = publications_by_item([item.pk]), assets_by_item([item.pk])
-    (row,) = recoverable_failures.with_current_errors(item.workspace, [row_of(item)])
-    progress = read_progress([item.pk] if item.status == GeneratedItemStatus.GENERATING else [])
+def serialize_whole(row: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """Return the whole item of a row as the API shows it."""
+    key = row["id"]
+    publications, assets = publications_by_item([key]), assets_by_item([key])
+    (current_row,) = recoverable_failures.with_current_errors(workspace, [row])
+    progress = read_progress([key] if row["status"] == GeneratedItemStatus.GENERATING else [])
     return resources.GeneratedItem.serialize(
-        row,
-        publications=publications.get(item.pk, ()),
-        assets=assets.get(item.pk, ()),
-        requires_approval=item.workspace.requires_approval,
+        current_row,
+        publications=publications.get(key, ()),
+        assets=assets.get(key, ()),
+        requires_approval=workspace.requires_approval,
         now=utc_now(),
-        progress=progress.get(item.pk),
+        progress=progress.get(key),
     )
 
 
-def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
+def item_tag(body: Mapping[str, Any]) -> str:
     """Return the entity tag of an item as `body` shows it.
 
     Its version isn't enough: publications, the delay, a run's progress, whether a retry can help, and the
@@ -67,7 +69,7 @@ def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
     progress = body["progress"]
     is_final = body["error"] is not None and not body["error"]["retryable"]
     return strong_tag(
-        item.version,
+        body["version"],
         *([publication_versions] if publication_versions else []),
         *([overdue_seconds] if overdue_seconds else []),
         *([progress["stage"], progress["percent"]] if progress else []),

@@ -9,11 +9,13 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
+from config.core import ids
 from config.core.api.etags import conditions_on, respond_with_tag, weak_tag
 from config.core.api.pagination import page_by
 from config.core.api.query_params import read_query
-from config.core.api.row_serializers import listing
+from config.core.api.row_serializers import listing, row_of
 from config.core.clock import utc_now
+from config.core.errors import NotFound
 from pipeline import resources, search
 from pipeline.api import search_pages
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, PipelineResource, path_id
@@ -23,6 +25,7 @@ from pipeline.api.generated_items.rows import (
     filter_items,
     items_by_key,
     publications_by_item,
+    read_item,
     read_item_page,
     read_progress,
     validate_alt_texts,
@@ -99,12 +102,11 @@ class GeneratedItemView(PipelineResource):
         raw_item = filters.get("raw_item")
         runs = runs_using(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
         conditions = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
-        rows = filter_items(**conditions)
         if "q" in query:
             result_page = search_pages.search_page(
                 request,
                 query,
-                rows,
+                filter_items(**conditions),
                 is_narrowed=bool(filters),
                 find=lambda among: search.find_items(
                     caller.workspace.pk, query["q"], test=caller.test, among=among
@@ -148,10 +150,14 @@ class GeneratedItemView(PipelineResource):
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
-        row = self.find(self._rows(), "gen", id)
+        caller = self.caller
+        key = ids.decode("gen", id)
+        row = read_item(key, workspace=caller.workspace.pk, test=caller.test) if key else None
+        if row is None:
+            raise NotFound
         read_query(request, {})
-        body = serialize_whole(row)
-        return respond_with_tag(request, body, tag=item_tag(row, body))
+        body = serialize_whole(row, caller.workspace)
+        return respond_with_tag(request, body, tag=item_tag(body))
 
     @extend_schema(
         operation_id="generated_update",
@@ -301,8 +307,8 @@ class GeneratedItemView(PipelineResource):
             item, _ = publish_requests.request(
                 row, wish, by=self.caller.actor, now=now, expected_version=expected_version
             )
-        body = serialize_whole(item)
-        return Response({**body, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, body)})
+        body = serialize_whole(row_of(item), item.workspace)
+        return Response({**body, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(body)})
 
     @extend_schema(
         operation_id="generated_cancel",
