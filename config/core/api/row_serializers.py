@@ -142,6 +142,8 @@ def listing(
 
 @dataclass(frozen=True)
 class Compiled:
+    """What follows from a class: the columns to read, and the function that makes a row's JSON."""
+
     columns: tuple[str, ...]
     serialize: Serialize
 
@@ -179,6 +181,7 @@ class _Source:
     columns: dict[str, None] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     """The default of each value of the context that is asked for."""
+    computed: dict[_Computed, str] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=lambda: {"encode": encode, "format_utc": format_utc})
     """What the names in the expression stand for."""
 
@@ -196,7 +199,7 @@ class _Source:
         if not declared.required and self.include is not None and name not in self.include:
             return ""
         if isinstance(origin, _Computed):
-            return f"{name!r}: {self._call(origin.function, *map(self._read, origin.columns))}"
+            return f"{name!r}: {self._write_computed(origin)}"
         if declared.source == "*":
             return f"{name!r}: {self.write_object(type(cast('RowSerializer', declared)))}"
         return f"{name!r}: {self._write_value(self._read(declared.source or name), declared)}"
@@ -210,17 +213,24 @@ class _Source:
             )
         if isinstance(declared, TextOrNull):
             return f"{value} or None"
+        is_plain = not isinstance(declared, RowSerializer | PublicIdField | MomentField)
+        if is_plain or not declared.allow_null:
+            return self._write_made(value, declared)
+        return f"None if (value := {value}) is None else {self._write_made('value', declared)}"
+
+    def _write_computed(self, origin: _Computed) -> str:
+        # What two fields show is computed once: the expression is evaluated from left to right.
+        if origin in self.computed:
+            return self.computed[origin]
+        name = self.computed[origin] = f"computed_{len(self.computed)}"
+        return f"({name} := {self._call(origin.function, *map(self._read, origin.columns))})"
+
+    def _write_made(self, value: str, declared: AnyField) -> str:
         if isinstance(declared, RowSerializer):
-            made = self._call(compile_serializer(type(declared), None).serialize, "value")
-        elif isinstance(declared, PublicIdField):
-            made = f"encode({declared.prefix!r}, value)"
-        elif isinstance(declared, MomentField):
-            made = "format_utc(value)"
-        else:
-            return value
-        if declared.allow_null:
-            return f"None if (value := {value}) is None else {made}"
-        return made.replace("value", value)
+            return self._call(compile_serializer(type(declared), None).serialize, value)
+        if isinstance(declared, PublicIdField):
+            return f"encode({declared.prefix!r}, {value})"
+        return f"format_utc({value})" if isinstance(declared, MomentField) else value
 
     def _read(self, column: str) -> str:
         self.columns[column] = None
