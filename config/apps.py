@@ -1,6 +1,7 @@
 """Registers the project as a Django app, so that its commands and checks are found."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class ConfigConfig(AppConfig):
@@ -11,7 +12,11 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         # The models can be imported only now; the two modules of checks register them.
         from config.core import dispatcher, settings_checks  # noqa: F401, PLC0415
+        from config.core.database import postgres_moments  # noqa: PLC0415
         from config.operations import plugin_checks  # noqa: F401, PLC0415
+
+        if settings.IS_POSTGRES:
+            postgres_moments.register_loader()
 
         dispatcher.set_waker(_wake_first)
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, JSONField, OuterRef, Q, Value
 from django.db.models.functions import Length
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
@@ -88,6 +88,18 @@ def test_what_does_not_vary_is_a_form_of_its_own(alices):
     for most, test in [(1, False), (2, False), (1, True), (1, False), (2, False)]:
         assert prepared.ask(most=most, test=test) == list(chosen(test=test)[:most])
     assert counting.times == 6
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    "config", [{}, [], None, "text", 2**70, 1.5, {"nested": {"text": 'Straße "2"', "list": [1, None, True]}}]
+)
+def test_json_and_moments_are_the_querysets(alices, config):
+    (source,) = make_sources(alices, 1)
+    Source.everywhere.filter(pk=source.pk).update(config=Value(config, JSONField()), created_at=NOON)
+    prepared = Prepared(lambda pk: Source.everywhere.filter(pk=pk).values("config", "created_at"))
+    for _ in range(2):
+        assert prepared.ask(pk=source.pk) == [{"config": config, "created_at": NOON}]
 
 
 def test_two_operands_of_equal_value_stay_apart(alices):

@@ -8,6 +8,7 @@ the compiler's `as_sql`, `select` and `klass_info`, which Django doesn't promise
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -19,13 +20,15 @@ from uuid import UUID, uuid4
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
+from django.db.models import DateTimeField, JSONField
+from django.db.models.expressions import Col
 from django.db.models.query import ModelIterable, ValuesIterable, get_related_populators
 from django.db.transaction import TransactionManagementError
 
 from config.core.database.plan_cache import keyed_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import QuerySet
@@ -34,6 +37,7 @@ Row = TypeVar("Row")
 
 _MAX_FORMS: Final = 128
 """The most compiled forms of one query; a list has one for each combination of its filters in use."""
+_scan_json: Final = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # the stubs lack it
 _numbers: Final = count(1)
 """Numbers for unique marks, by which the parameters of moments are found."""
 
@@ -193,7 +197,50 @@ def _build_reader(
     make_rows = _build_row_maker(queryset, compiler)
     if not converters:
         return make_rows
-    return lambda rows: make_rows(compiler.apply_converters(rows, converters))
+    columns = [
+        (index, _convert_one(functions, expression, compiler.connection))
+        for index, (functions, expression) in converters.items()
+    ]
+
+    def convert_rows(rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+        for row in map(list, rows):
+            for index, convert in columns:
+                row[index] = convert(row[index])
+            yield row
+
+    return lambda rows: make_rows(convert_rows(rows))
+
+
+def _convert_one(
+    functions: Sequence[Callable[..., Any]], expression: Any, connection: BaseDatabaseWrapper
+) -> Callable[[Any], Any]:
+    """Return a function that converts a column's value as Django's converters do, faster for JSON and moments."""
+
+    def convert(value: Any) -> Any:
+        for function in functions:
+            value = function(value, expression, connection)
+        return value
+
+    def convert_json(text: Any) -> Any:
+        # `json.loads` takes several times longer for values as short as most are.
+        try:
+            value, end = _scan_json(text, 0)
+        except (StopIteration, TypeError):
+            return convert(text)
+        return value if end == len(text) else convert(text)
+
+    def convert_moment(moment: Any) -> Any:
+        is_naive = isinstance(moment, datetime) and moment.tzinfo is None
+        return moment.replace(tzinfo=connection.timezone) if is_naive else convert(moment)
+
+    if len(functions) == 1 and isinstance(expression, Col):
+        field = expression.output_field
+        if type(field) is JSONField and field.decoder is None:
+            return convert_json
+        # SQLite's driver gives moments without a zone.
+        if type(field) is DateTimeField:
+            return convert_moment
+    return convert
 
 
 def _build_row_maker(
