@@ -16,6 +16,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from accounts.api.base import WorkspaceResource
 from config.api_docs import guides
+from config.api_docs.plain_schemas import as_plain, as_strict
 from config.core.api.jsonio import dump
 from config.core.api.query_params import read_query
 from config.core.errors import NotFound
@@ -28,9 +29,19 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
+@cache
+def _generated() -> Any:
+    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+
+
 def build_openapi() -> Any:
     """Generate the document and return it as a tree of dicts."""
-    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return as_plain(_generated())
+
+
+def build_strict_openapi() -> Any:
+    """Return the document with every rule of the server as JSON Schema, for tests that invent requests."""
+    return as_strict(_generated())
 
 
 @cache

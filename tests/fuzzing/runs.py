@@ -16,7 +16,8 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.openapi.checks import RejectedPositiveData
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-from config.api_docs.views import openapi_json
+from config.api_docs.views import build_strict_openapi
+from config.core.api.jsonio import dump
 from tests.fuzzing.conftest import Newsroom, undone
 from tests.sizes import size
 
@@ -273,7 +274,7 @@ def _closed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_document(application: Any) -> BaseSchema:
-    document = _closed(json.loads(openapi_json()))
+    document = _closed(json.loads(dump(build_strict_openapi())))
     loaded = schemathesis.openapi.from_dict(document, config=SchemathesisConfig.from_dict(CONFIG))
     loaded.app = application
     return loaded

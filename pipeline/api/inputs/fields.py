@@ -50,7 +50,14 @@ _WEB_ADDRESS: Final = (
 )
 
 
-@extend_schema_field({"type": "string", "pattern": _WEB_ADDRESS, "maxLength": core_limits.URL_CHARACTERS})
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "uri",
+        "pattern": _WEB_ADDRESS,
+        "maxLength": core_limits.URL_CHARACTERS,
+    }
+)
 class WebAddressField(StrictCharField):
     """An absolute http(s) address."""
 
@@ -75,7 +82,12 @@ def _known_engines() -> list[str]:
 @extend_schema_field(
     {
         "type": "array",
-        "items": {"type": "string", "enum": _known_engines()},
+        "items": {
+            "type": "string",
+            "description": "A name that GET /engines lists.",
+            "examples": ["Short Post"],
+            "x-rules": {"enum": _known_engines()},
+        },
         "minItems": 1,
         "maxItems": limits.ENGINES_PER_ITEM,
     }

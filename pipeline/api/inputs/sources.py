@@ -38,17 +38,20 @@ def _config_schema(source_type: str) -> Mapping[str, Any]:
 
 
 def _schema_of_type(source_type: str) -> dict[str, Any]:
-    """Return the schema of a source of one type; `config` is optional if nothing in it is required."""
+    """Return what a source of one type adds to the schema; `config` is optional if nothing in it is required."""
     config = _config_schema(source_type)
     is_config_required = "required" in config or "oneOf" in config
     return {
-        "properties": {"type": {"const": source_type}, "config": config},
+        "properties": {"config": config},
         "required": ["type", "config"] if is_config_required else ["type"],
     }
 
 
 class SourceInput(StrictSerializer):
-    schema_rules: ClassVar[Mapping[str, Any]] = {"oneOf": [_schema_of_type(each) for each in SOURCE_TYPES]}
+    variants_by: ClassVar[str] = "type"
+    schema_variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        source_type: _schema_of_type(source_type) for source_type in SOURCE_TYPES
+    }
 
     type = StrictChoiceField(
         choices=SOURCE_TYPES, error_messages={"required": f"Give one of: {', '.join(SOURCE_TYPES)}."}
