@@ -455,6 +455,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "config.api_docs.components.with_shared_parameters",
         "config.api_docs.webhooks.with_events",
         "config.api_docs.plain_schemas.with_plain_names",
+        "config.api_docs.examples.with_examples",
     ],
     "COMPONENT_SPLIT_PATCH": False,
     # The enums that never grow; every other list of values is documented as open.

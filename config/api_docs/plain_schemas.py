@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 
-from config.api_docs.document import schemas_in
+from config.api_docs.document import operations, schemas_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +26,8 @@ _RENAMED: Final = {
     "Range": "DateRange",
 }
 """The names that Python or TypeScript has already, and those that stand in their place."""
+_MIN_SHARED: Final = 8
+"""Fields; fewer in common may be chance."""
 _OPEN_PARAMETERS: Final = frozenset({"decision", "type"})
 """The query parameters with values of a list that may grow."""
 
@@ -62,6 +64,11 @@ def as_plain(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document for people and code generators."""
     plain = copy.deepcopy(document)
     _open_enums(plain)
+    _extend_schemas(plain)
+    for _, _, operation in operations(plain):
+        for answer in operation["responses"].values():
+            # They lead tests from answer to answer; no code generator reads them.
+            answer.pop("links", None)
     for node in schemas_in(plain):
         rules = node.pop("x-rules", {})
         if "properties" in node:
@@ -112,6 +119,60 @@ def _open_string(enum: dict[str, Any]) -> dict[str, Any]:
         "description": f"One of {known}; there may be more.",
         "examples": values[:1],
     }
+
+
+# --- Schemas that have all of another --------------------------------------------------------------------------------
+
+
+def _extend_schemas(document: dict[str, Any]) -> None:
+    """Let an answer's schema that has all fields of another refer to it, so that code has one type for both."""
+    schemas: dict[str, dict[str, Any]] = document["components"]["schemas"]
+    # An input refuses unknown fields, so no other can have all of its.
+    answers = {
+        name: schema
+        for name, schema in schemas.items()
+        if len(schema.get("properties", ())) >= _MIN_SHARED and "additionalProperties" not in schema
+    }
+    bases = {}
+    for name, schema in answers.items():
+        parts = [part for part, other in answers.items() if part != name and _has_all_of(schema, other)]
+        if parts:
+            bases[name] = max(parts, key=lambda part: len(answers[part]["properties"]))
+    own = {
+        name: {
+            "type": "object",
+            "properties": {
+                field: member
+                for field, member in schemas[name]["properties"].items()
+                if field not in schemas[base]["properties"]
+            },
+            "required": [
+                field
+                for field in schemas[name].get("required", ())
+                if field not in schemas[base]["properties"]
+            ],
+        }
+        for name, base in bases.items()
+    }
+    for name, base in bases.items():
+        description = schemas[name].get("description")
+        schemas[name] = {
+            **({"description": description} if description else {}),
+            "allOf": [{"$ref": f"#/components/schemas/{base}"}, own[name]],
+        }
+
+
+def _has_all_of(schema: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether a schema has more fields than another, and all of the other's."""
+    is_longer = len(schema["properties"]) > len(other["properties"])
+    is_as_required = all(
+        (field in schema.get("required", ())) == (field in other.get("required", ()))
+        for field in other["properties"]
+    )
+    has_fields = all(
+        schema["properties"].get(field) == member for field, member in other["properties"].items()
+    )
+    return is_longer and is_as_required and has_fields
 
 
 # --- Rules between fields --------------------------------------------------------------------------------------------

@@ -1,15 +1,11 @@
-"""Completes the webhooks of the OpenAPI document: names, headers, examples, and objects that were too long."""
+"""Completes the webhooks of the OpenAPI document: names, headers, and objects that were too long."""
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
-
-from django.conf import settings
 
 from config.api_docs.document import resolve
 
-_EXAMPLES: Final = settings.BASE_DIR / "docs" / "examples"
 _TRUNCATED_OBJECT: Final = {
     "type": "object",
     "description": "An object that was too long for its event: read it by its id.",
@@ -39,7 +35,7 @@ _HEADERS: Final[dict[str, tuple[str, bool, str]]] = {
 
 
 def with_events(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Give each webhook its name, headers and example, and the form of an object that was too long."""
+    """Give each webhook its name and headers, and the form of an object that was too long."""
     for event_type, item in result.get("webhooks", {}).items():
         operation = item["post"]
         operation["operationId"] = f"webhook_{event_type.replace('.', '_')}"
@@ -49,7 +45,6 @@ def with_events(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
             {"$ref": f"#/components/parameters/{_parameter_name(name)}"} for name in _HEADERS
         ]
         content = operation["requestBody"]["content"]["application/json"]
-        content["example"] = json.loads((_EXAMPLES / f"event-{event_type}.json").read_text())
         members = resolve(result, resolve(result, content["schema"])["properties"]["data"])["properties"]
         for name, schema in members.items():
             if "$ref" in schema:

@@ -157,8 +157,8 @@ class Flow:
         columns = ("generated_item", "version", "outlet", "at")
         entries = [{name: one[name] for name in columns} for one in shown["entries"]]
         made = self.call("POST", "/plans", {"entries": entries}, expect=201, name="plan")
-        self.call("GET", f"/plans/{made['id']}", expect=200)
-        self.call("POST", f"/plans/{made['id']}/undo", {}, expect=200)
+        self.call("GET", f"/plans/{made['id']}", expect=200, name="plan-read")
+        self.call("POST", f"/plans/{made['id']}/undo", {}, expect=200, name="plan-undone")
 
     def _series(self) -> None:
         wish = {
@@ -170,10 +170,11 @@ class Flow:
             "items_most": 5,
         }
         made = self.call("POST", "/series", wish, expect=201, name="series", request_name="series.request")
-        self.call("PATCH", f"/series/{made['id']}", {"paused": True}, expect=200)
-        self.call("GET", f"/series/{made['id']}", expect=200)
-        self.call("POST", f"/series/{made['id']}/make", {}, expect=409)
-        self.call("GET", "/series", expect=200)
+        path = f"/series/{made['id']}"
+        self.call("PATCH", path, {"paused": True}, expect=200, request_name="series-edit.request")
+        self.call("GET", path, expect=200, name="series-detail")
+        self.call("POST", f"{path}/make", {}, expect=409)
+        self.call("GET", "/series", expect=200, name="series_list")
         self.call("DELETE", f"/series/{made['id']}", expect=204)
 
     def _recurrences(self) -> None:
@@ -182,9 +183,10 @@ class Flow:
         made = self.call(
             "POST", "/recurrences", wish, expect=201, name="recurrence", request_name="recurrence.request"
         )
-        self.call("GET", "/recurrences", expect=200)
-        self.call("GET", f"/recurrences/{made['id']}", expect=200)
-        self.call("PATCH", f"/recurrences/{made['id']}", {"status": "stopped"}, expect=200)
+        self.call("GET", "/recurrences", expect=200, name="recurrences")
+        path = f"/recurrences/{made['id']}"
+        self.call("GET", path, expect=200, name="recurrence-detail")
+        self.call("PATCH", path, {"status": "stopped"}, expect=200, request_name="recurrence-edit.request")
 
     def _sources(self) -> None:
         wish = {

@@ -25,6 +25,7 @@ from config.core.ids import uuid7
 from pipeline import events
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from tests.documents.tables import routes
+from tests.documents.text import DOCS, EXAMPLES
 from webhooks.endpoints import TEST_EVENT
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def test_every_event_is_in_the_document(made):
 @pytest.mark.parametrize("event_type", [*events.TYPES, TEST_EVENT])
 def test_every_event_has_one_example_which_is_what_its_schema_says(made, event_type):
     content = made["webhooks"][event_type]["post"]["requestBody"]["content"]["application/json"]
-    example = content["example"]
+    example = json.loads((EXAMPLES / f"event-{event_type}.json").read_text())
+    assert _example(made, content) == example
     assert example["type"] == event_type
     assert complaints_about(made, example) == []
     # And the schema is one: without any of its members it isn't met.
@@ -109,6 +111,46 @@ def test_every_event_has_one_example_which_is_what_its_schema_says(made, event_t
     for name in example["data"]:
         without = {key: it for key, it in example["data"].items() if key != name}
         assert complaints_about(made, {**example, "data": without}), name
+
+
+def _example(made: dict[str, Any], content: dict[str, Any]) -> Any:
+    """The one example of a body: in the document, or where that says it is."""
+    [reference] = content["examples"].values()
+    shown = resolve(made, reference)
+    if "value" in shown:
+        return shown["value"]
+    return json.loads((DOCS / shown["externalValue"].removeprefix("/docs/")).read_text())
+
+
+WITHOUT_EXAMPLE = {
+    "generated_storyboard_retrieve 200",
+    "generated_storyboard_update",
+    "publications_settle",
+    "series_make 202",
+}
+"""Bodies of what takes a film, five items of a week, or a post that a person made."""
+
+
+def test_every_body_has_an_example_which_is_what_its_schema_says(made):
+    without = set()
+    for _, _, operation in _operations(made):
+        bodies = {operation["operationId"]: operation.get("requestBody", {})}
+        bodies |= {
+            f"{operation['operationId']} {status}": answer
+            for status, answer in operation["responses"].items()
+            if status.startswith("2")
+        }
+        for name, body in bodies.items():
+            content = body.get("content", {}).get("application/json")
+            if content is None:
+                continue
+            if "examples" not in content:
+                without.add(name)
+                continue
+            whole = {**content["schema"], "components": made["components"]}
+            problems = list(jsonschema.Draft202012Validator(whole).iter_errors(_example(made, content)))
+            assert [problem.message for problem in problems] == [], name
+    assert without == WITHOUT_EXAMPLE
 
 
 def test_an_event_that_was_cut_meets_its_schema_too(made):
