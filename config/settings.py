@@ -454,6 +454,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "config.api_docs.components.with_shared_answers",
         "config.api_docs.components.with_shared_parameters",
         "config.api_docs.webhooks.with_events",
+        "config.api_docs.plain_schemas.with_typed_fields",
         "config.api_docs.plain_schemas.with_plain_names",
         "config.api_docs.examples.with_examples",
     ],

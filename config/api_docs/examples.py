@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EXAMPLES: Final = settings.BASE_DIR / "docs" / "examples"
-_MAX_BYTES: Final = 1100
+_ADDRESS: Final = settings.SPECTACULAR_SETTINGS["SERVERS"][0]["url"]
+_ROW: Final = ".row"
+_MAX_BYTES: Final = 1000
 """Longer examples are linked, so that the document stays short."""
 _REQUESTS: Final[Mapping[str, str]] = {
     "EstimateInput": "raw_item.request",
@@ -54,7 +56,7 @@ _ANSWERS: Final[Mapping[str, str]] = {
     "GeneratedItem": "generated_item",
     "GeneratedItemList": "generated_list",
     "Hold": "hold",
-    "InboundDelivery": "inbound_deliveries[0]",
+    "InboundDelivery": "inbound_deliveries.row",
     "InboundDeliveryList": "inbound_deliveries",
     "InboundSecret": "inbound_secret",
     "Ledger": "ledger",
@@ -70,7 +72,7 @@ _ANSWERS: Final[Mapping[str, str]] = {
     "PushedRawItem": "raw_item-pushed",
     "QueueList": "queues",
     "QueueWithSlots": "queue",
-    "RawItem": "raw_list[0]",
+    "RawItem": "raw_list.row",
     "RawItemDetail": "raw_item",
     "RawItemList": "raw_list",
     "Recurrence": "recurrence",
@@ -93,7 +95,7 @@ _ANSWERS: Final[Mapping[str, str]] = {
     "WeekPlanUndone": "plan-undone",
     "Workspace": "workspace",
 }
-"""The example of an answer, by the name of its schema; `[0]` is the first row of a list."""
+"""The example of an answer, by the name of its schema; `.row` is the first of a list."""
 _WITHOUT: Final = frozenset({"SeriesIssue", "SettleInput", "StoryboardInput", "StoryboardShown"})
 """What takes a film, five items of a week, or a post that a person made: no test records those."""
 
@@ -102,39 +104,45 @@ def with_examples(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     """Give every JSON body an example: short ones are written once, as components, longer ones are linked."""
     used: set[str] = set()
     for _, _, operation in operations(result):
-        bodies = [(_REQUESTS, operation.get("requestBody", {}))]
-        bodies += [
-            (_ANSWERS, answer) for status, answer in operation["responses"].items() if status.startswith("2")
-        ]
-        for names, body in bodies:
-            content = body.get("content", {}).get("application/json")
-            schema = content["schema"]["$ref"].rpartition("/")[2] if content else ""
-            if schema and schema not in _WITHOUT:
-                _refer(content, names[schema])
-                used.add(names[schema])
+        _add_example(operation, operation.get("requestBody", {}), _REQUESTS, used)
+        for status, answer in operation["responses"].items():
+            if status.startswith("2"):
+                _add_example(operation, answer, _ANSWERS, used)
     for event_type, item in result.get("webhooks", {}).items():
-        name = f"event-{event_type}"
-        _refer(item["post"]["requestBody"]["content"]["application/json"], name)
-        used.add(name)
-    result["components"]["examples"] = {_component_name(name): _example(name) for name in sorted(used)}
+        operation = item["post"]
+        schema = _schema_name(operation["requestBody"])
+        _add_example(operation, operation["requestBody"], {schema: f"event-{event_type}"}, used)
+    result["components"]["examples"] = {name: {"value": _read(name)} for name in sorted(used)}
     return result
 
 
-def _refer(content: dict[str, Any], name: str) -> None:
-    component = _component_name(name)
-    content["examples"] = {component: {"$ref": f"#/components/examples/{component}"}}
+def _add_example(
+    operation: dict[str, Any], body: dict[str, Any], names: Mapping[str, str], used: set[str]
+) -> None:
+    """Let the body refer to its example, or the operation to its address if it is long."""
+    schema = _schema_name(body)
+    if not schema or schema in _WITHOUT:
+        return
+    name = names[schema]
+    if len(dump(_read(name))) > _MAX_BYTES and "externalDocs" not in operation:
+        # Readers of `externalValue` fetch it while they read the document, and fail without this service.
+        operation["externalDocs"] = {"description": "Example", "url": f"{_ADDRESS}/docs/examples/{name}.json"}
+        return
+    body["content"]["application/json"]["examples"] = {name: {"$ref": f"#/components/examples/{name}"}}
+    used.add(name)
 
 
-def _component_name(name: str) -> str:
-    return name.replace("[0]", ".row")
+def _schema_name(body: dict[str, Any]) -> str:
+    """Return the name of the schema of a JSON body, or an empty text for another body or none."""
+    content = body.get("content", {}).get("application/json")
+    name: str = content["schema"]["$ref"].rpartition("/")[2] if content else ""
+    return name
 
 
-def _example(name: str) -> dict[str, Any]:
-    """Return the example, or where it is if it is long."""
-    file = name.removesuffix("[0]")
+def _read(name: str) -> Any:
+    """Return an example; a list of it has the first row, which says as much."""
+    file = name.removesuffix(_ROW)
     value = json.loads((_EXAMPLES / f"{file}.json").read_text())
     if file != name:
-        value = value["data"][0]
-    elif len(dump(value)) > _MAX_BYTES:
-        return {"externalValue": f"/docs/examples/{file}.json"}
-    return {"value": value}
+        return value["data"][0]
+    return {**value, "data": value["data"][:1]} if "next_cursor" in value else value

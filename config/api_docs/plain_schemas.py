@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 from config.api_docs.document import operations, schemas_in
+from pipeline.api.content_schemas import COMPONENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ _RENAMED: Final = {
     "Range": "DateRange",
 }
 """The names that Python or TypeScript has already, and those that stand in their place."""
+_SAID_BY_TYPES: Final = frozenset({"additionalProperties", "enum", "items", "properties"})
+"""The rules that the strict document has in place of what the plain one tells more of, or describes."""
 _MIN_SHARED: Final = 8
 """Fields; fewer in common may be chance."""
 _OPEN_PARAMETERS: Final = frozenset({"decision", "type"})
@@ -45,6 +48,22 @@ def with_plain_names(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         if "$ref" in node:
             node["$ref"] = references.get(node["$ref"], node["$ref"])
     result["components"]["schemas"] = dict(sorted(schemas.items()))
+    return result
+
+
+def with_typed_fields(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """Add the schemas of fields whose form another field tells; a form that isn't known is an object too."""
+    schemas = result["components"]["schemas"]
+    schemas.update(copy.deepcopy(COMPONENTS))
+    # An item that isn't made yet has no content.
+    schemas["Content"] = {
+        "anyOf": [*schemas["Content"]["oneOf"], {"$ref": "#/components/schemas/OtherContent"}]
+    }
+    schemas["OtherContent"] = {
+        "type": "object",
+        "additionalProperties": True,
+        "description": "Content in no form above, such as none while the item is being made.",
+    }
     return result
 
 
@@ -202,7 +221,7 @@ def _in_words(rules: dict[str, Any]) -> Iterator[str]:
         elif name == "dependentSchemas":
             for field, needed in rule.items():
                 yield from _conditions_in_words(field, needed["properties"])
-        elif name not in {"enum", "items"}:
+        elif name not in _SAID_BY_TYPES:
             message = f"There are no words for {name}."
             raise ValueError(message)
 

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from config.core.api.fields import MomentField, PublicIdField
 from pipeline import plugins
+from pipeline.api.content_schemas import ConfigField, ContentField
 from pipeline.api.inputs.fields import SOURCE_TYPES, FirstPollField
 from pipeline.models import (
     AttemptStatus,
@@ -93,7 +94,7 @@ class Source(serializers.Serializer[Any]):
     id = PublicIdField("src")
     name = serializers.CharField()
     type = serializers.ChoiceField(choices=SOURCE_TYPES)
-    config = ObjectField()
+    config = ConfigField()
     status = serializers.ChoiceField(choices=SourceStatus.values)
     last_error = Reason(allow_null=True)
     engines = _text_list()
@@ -497,7 +498,7 @@ class GeneratedItem(serializers.Serializer[Any]):
     ready_at = MomentField(allow_null=True)
     published_at = MomentField(allow_null=True)
     updated_at = MomentField()
-    content = ObjectField(required=False)
+    content = ContentField(required=False)
     claims = Claim(many=True, required=False, help_text="What it says, and where the source says it.")
     checks = Check(many=True, required=False)
     provenance = Provenance(required=False)
@@ -564,7 +565,7 @@ class Rehearsal(serializers.Serializer[Any]):
     )
     steps = FittingStep(many=True, help_text="What was done to the words so that they fit.")
     disclosure = ObjectField(help_text="The platform's own fields that disclose AI use.")
-    content = ObjectField(help_text="What would be sent, typed by bucket.")
+    content = ContentField(help_text="What would be sent.")
     media = RehearsedMedia(many=True)
     settings = ObjectField()
 

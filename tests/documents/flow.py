@@ -445,6 +445,7 @@ _MEDIA = re.compile(r"(?<=/media/)[A-Za-z0-9_-]{22}")
 _HOOKS = re.compile(r"(?<=/hooks/)[A-Za-z0-9_-]{32,43}")
 _GROUPS = re.compile(r'(?<="group": ")[0-9a-f]{32}')
 _CURSORS = re.compile(r'(?<="next_cursor": ")[^"]+')
+_SECRETS = re.compile(r"whsec_[A-Za-z0-9+/]{40,}=*")
 _FIRST = UUID("01a6a0c8-1000-7000-8000-000000000000")
 
 
@@ -465,6 +466,7 @@ class Normal:
         text = _MEDIA.sub(lambda match: self._other(match[0], "mT7dQx2LrV9bKz4WnE0s{:02x}"), text)
         text = _HOOKS.sub(lambda match: self._other(match[0], "Zk9vR2sX7qLw4TnB1mYc8HdPe5Ua{:04x}"), text)
         text = _GROUPS.sub(lambda match: self._other(match[0], "01a6a0c81000700080000000{:08x}"), text)
+        text = _SECRETS.sub("whsec_b25seSBhbiBleGFtcGxlLCB0aGF0IHNpZ25zIG5vdGhpbmc=", text)
         text = _CURSORS.sub("u2mJ0m0Xo1yXh0kqVt9xTg5h3sQ", text)
         return json.loads(text)
 

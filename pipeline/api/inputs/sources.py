@@ -15,6 +15,7 @@ from config.core.api.fields import (
 )
 from config.core.api.nearest import find_nearest
 from pipeline import limits, plugins
+from pipeline.api.content_schemas import ConfigChangesField
 from pipeline.api.inputs.fields import (
     SOURCE_TYPES,
     EngineNamesField,
@@ -167,9 +168,7 @@ def source_as_meant(
 class SourceChanges(StrictSerializer):
     name = StrictCharField(max_length=core_limits.NAME_CHARACTERS, required=False)
     status = StrictChoiceField(choices=("active", "paused"), required=False)
-    config = OpenObjectField(
-        most_bytes=limits.METADATA_BYTES, required=False, help_text="That of the source's type."
-    )
+    config = ConfigChangesField(most_bytes=limits.METADATA_BYTES, required=False)
     engines = EngineNamesField(
         required=False,
         help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
