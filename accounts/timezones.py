@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from functools import cache
+from importlib.resources import files
 
 from config.core.errors import Invalid
 
@@ -14,15 +15,46 @@ def _known_timezones() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones())
 
 
-def timezone_choices() -> list[tuple[str, str]]:
-    """Return the time zones as form choices: UTC, then those of places."""
-    places = sorted(name for name in _known_timezones() if "/" in name and not name.startswith("Etc/"))
-    return [("UTC", "UTC"), *((name, name.replace("_", " ")) for name in places)]
+def is_known(name: str) -> bool:
+    """Return whether the name is an IANA time zone, obsolete names included."""
+    return name in _known_timezones()
+
+
+@cache
+def _place_names() -> tuple[str, ...]:
+    """Return the names of places that aren't obsolete, from the table `zone.tab` of the IANA database."""
+    rows = _read_table("zone.tab")
+    return tuple(sorted(row.split("\t")[2] for row in rows if not row.startswith("#")))
+
+
+@cache
+def present_names() -> dict[str, str]:
+    """Return the present name by each obsolete name of a place, such as `Asia/Kolkata` by `Asia/Calcutta`."""
+    places = set(_place_names())
+    # A line `L Asia/Kolkata Asia/Calcutta` makes the last name an alias.
+    links = [row.split() for row in _read_table("tzdata.zi") if row.startswith("L ")]
+    return {
+        alias: name for _mark, name, alias in links if name in places and "/" in alias and alias not in places
+    }
+
+
+def _read_table(name: str) -> list[str]:
+    return files("tzdata.zoneinfo").joinpath(name).read_text(encoding="utf-8").splitlines()
+
+
+def timezone_choices(*stored: str) -> list[tuple[str, str]]:
+    """Return the time zones as form choices: those in `stored` that aren't listed otherwise, UTC, then places.
+
+    Obsolete names aren't listed, but a row may have one.
+    """
+    listed = ["UTC", *_place_names()]
+    unlisted = [name for name in dict.fromkeys(stored) if name and name not in listed]
+    return [(name, name.replace("_", " ")) for name in (*unlisted, *listed)]
 
 
 def validate_timezone(name: str) -> None:
     """Raise `Invalid` if `name` isn't the name of an IANA time zone."""
-    if name not in _known_timezones():
+    if not is_known(name):
         raise Invalid.one(
             field="timezone",
             code="unknown_timezone",

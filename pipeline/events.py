@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import connection, transaction
 
 from config.core import dispatcher
-from config.core.api.jsonio import dump
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
 from config.core.datetimes import format_utc
 from config.core.ids import encode, uuid7
+from config.core.json_encoding import dump
 from config.core.middleware import request_id
 from pipeline.limits import EVENT_BYTES
 from pipeline.models import Event, EventPosition

@@ -18,6 +18,7 @@ from pipeline.models import (
     InboundDeliveryStatus,
     MailingStatus,
     PublicationStatus,
+    PublicationStep,
     RecurrenceDecision,
     SeriesIssueDecision,
     SourceEntryDecision,
@@ -163,7 +164,7 @@ def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
             tone, icon, _("Published to %(out)d of %(count)d") % {"out": published_count, "count": count}
         )
     if status == GeneratedItemStatus.PUBLISHING and not spread.get("publishing") and needs_action:
-        label = _("Post manually") if spread.get("by_hand") else _("Outcome unknown")
+        label = POST_MANUALLY.label if spread.get("by_hand") else PUBLICATIONS["unknown"].label
         return Badge("warn", "circle-alert", label)
     return badge
 
@@ -254,6 +255,16 @@ PUBLICATIONS: Final = _badges(
         "removed": "",
     },
 )
+POST_MANUALLY: Final = Badge("warn", "", gettext_lazy("Post manually"))
+"""The badge of a publication that a person has to post."""
+
+
+def of_publication(status: str, step: str) -> Badge:
+    """Return the badge of a publication; one that was handed over to a person isn't being published."""
+    is_by_hand = status == PublicationStatus.PUBLISHING and step == PublicationStep.BY_HAND
+    return POST_MANUALLY if is_by_hand else PUBLICATIONS[status]
+
+
 ATTEMPTS: Final[Mapping[str, Badge]] = {
     "started": PUBLICATIONS["publishing"],
     "succeeded": PUBLICATIONS["published"],
@@ -271,6 +282,14 @@ CALENDAR: Final[Mapping[str, Badge]] = {
     "late": Badge("warn", "", gettext_lazy("Late")),
 }
 """The badges of publications in the calendar, whose cards are narrow."""
+
+
+def of_calendar(status: str, step: str, *, is_held: bool, is_late: bool) -> Badge:
+    """Return the badge of a publication in the calendar."""
+    badge = of_publication(status, step)
+    return badge if badge is POST_MANUALLY else CALENDAR["held" if is_held else "late" if is_late else status]
+
+
 AT_RELEASE: Final[Mapping[str, Badge]] = {
     "publishes": Badge("info", "", gettext_lazy("Publishes now")),
     "waits": Badge("", "", gettext_lazy("At its time")),

@@ -76,6 +76,8 @@ def pytest_configure():
             cache["LOCATION"] = own
 
 
+SLOW_TEST_SECONDS: Final = 900
+"""After how long a slow test counts as hanging. It starts processes, and on a busy machine waits for them for minutes."""
 RECORDED: Final = Path(os.environ["STATEMENTS"]) if "STATEMENTS" in os.environ else None
 """Where the pass on SQLite leaves the statements of its tests, and the pass on PostgreSQL finds them."""
 _recorder: Final = statements.Recorder()
@@ -104,6 +106,11 @@ def pytest_itemcollected(item):
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.get_closest_marker("slow") or item.get_closest_marker("real"):
+            marked = item.get_closest_marker("timeout")
+            seconds = max(SLOW_TEST_SECONDS, marked.args[0] if marked else 0)
+            item.add_marker(pytest.mark.timeout(seconds), append=False)
     # A stable order: the files of others, and the tests of a file, stay as they were.
     items.sort(key=_minutes, reverse=True)
     is_needed = _choose_for_postgres(items) if settings.IS_POSTGRES else _is_for_sqlite

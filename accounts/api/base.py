@@ -13,9 +13,10 @@ from rest_framework.response import Response
 
 from accounts import limits
 from accounts.access import idempotency, permissions
-from config.core.api.jsonio import MalformedJson, PayloadTooLarge, UnsupportedMediaType, dump, unpacked_body
+from config.core.api.jsonio import MalformedJson, PayloadTooLarge, UnsupportedMediaType, unpacked_body
 from config.core.api.views import Resource
 from config.core.errors import CODES
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

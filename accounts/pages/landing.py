@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -65,7 +66,7 @@ class NewWorkspaceForm(forms.Form):
     )
     language = forms.ChoiceField(
         label=gettext_lazy("Language of posts"),
-        help_text=gettext_lazy("You can change it in the persona."),
+        help_text=gettext_lazy("You can change it later in the persona, the voice of your posts."),
         choices=languages.language_choices,
         required=False,
     )
@@ -74,8 +75,8 @@ class NewWorkspaceForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["language"].initial = language
         if not self.is_bound:
-            # The page's script selects the browser's own time zone.
-            self.fields["timezone"].widget.attrs["data-own-zone"] = ""
+            # The page's script selects the browser's own time zone; many browsers use obsolete names.
+            self.fields["timezone"].widget.attrs["data-own-zone"] = json.dumps(timezones.present_names())
 
 
 @user_page

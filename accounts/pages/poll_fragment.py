@@ -25,21 +25,27 @@ def polling_fragment(
     url: str = "",
     css_class: str = "",
     interval_seconds: int = 0,
+    page_state: str = "",
 ) -> HttpResponse | str:
     """Render a fragment that requests itself every `interval_seconds`, or doesn't poll if that is 0.
 
     Returns HTML on a full page load, and a response on a poll: 204 if nothing has changed since the digest in
     `seen`, else the fragment. It polls `url`, by default the page's address. The template must render the same
-    HTML each time, so it may contain no forms, whose CSRF tokens differ.
+    HTML each time, so it may contain no forms, whose CSRF tokens differ. `page_state` names what the page shows
+    outside of the fragment: a poll that finds another one than the page was loaded with reloads the page.
     """
     inner_html = render_to_string(template, context, request)
     digest = hashlib.sha256(f"{interval_seconds}{inner_html}".encode()).hexdigest()[:16]
     is_poll = is_poll_for(request, element_id)
+    if is_poll and request.GET.get("state", "") != page_state:
+        return HttpResponse(headers={"HX-Refresh": "true"})
     if is_poll and request.GET.get("seen") == digest:
         # HTMX swaps nothing on a 204, so the focus and what somebody has opened stay.
         return HttpResponse(status=204)
     query = request.GET.copy()
     query["seen"] = digest
+    if page_state:
+        query["state"] = page_state
     htmx_attributes = format_html(
         ' hx-get="{}?{}" hx-trigger="every {}s" hx-swap="outerHTML" hx-target="this"',
         url or request.path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -28,6 +28,7 @@ from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
 from accounts.pages.members import ConfirmForm
 from accounts.pages.page_access import Place, fresh_log_in_required, workspace_page
+from accounts.pages.secret_input import SecretInput
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 
@@ -47,7 +48,6 @@ class WorkspaceSettingsForm(forms.Form):
     timezone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         help_text=gettext_lazy("Schedules and reports use it."),
-        choices=timezones.timezone_choices,
     )
     requires_approval = forms.BooleanField(
         label=gettext_lazy("Approval"),
@@ -55,12 +55,17 @@ class WorkspaceSettingsForm(forms.Form):
         help_text=gettext_lazy("Require approval before publishing"),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["timezone"].choices = timezones.timezone_choices(self.initial["timezone"])
+
 
 class ModelKeyForm(forms.Form):
     model_key = forms.CharField(
         label=gettext_lazy("Key"),
         help_text=gettext_lazy("Stored encrypted; not shown again"),
-        widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True}),
+        widget=SecretInput(attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True}),
     )
 
 

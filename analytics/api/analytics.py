@@ -19,7 +19,7 @@ from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from analytics.serialize import figures, serialize_row
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import unknown_names
-from config.core.api.jsonio import DumpedJson, JsonRenderer, dump
+from config.core.api.jsonio import DumpedJson, JsonRenderer
 from config.core.api.query_params import (
     DATE_OR_MOMENT,
     EXCLUSIVE_END_DESCRIPTION,
@@ -34,6 +34,7 @@ from config.core.api.query_params import (
 from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE_MESSAGE, format_utc, format_utc_or_none, read_moment
 from config.core.errors import Invalid
+from config.core.json_encoding import dump
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:

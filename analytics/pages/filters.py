@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from django import forms
-from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -103,9 +102,7 @@ class AnalyticsFilter(forms.Form):
         required=False,
         choices=[("", gettext_lazy("Auto")), *INTERVALS.items()],
     )
-    tz = forms.ChoiceField(
-        label=gettext_lazy("Time zone"), required=False, choices=lazy(timezones.timezone_choices, list)
-    )
+    tz = forms.ChoiceField(label=gettext_lazy("Time zone"), required=False)
     attribution = forms.ChoiceField(
         label=gettext_lazy("Attribute to"), required=False, choices=Attribution.choices
     )
@@ -125,6 +122,10 @@ class AnalyticsFilter(forms.Form):
         if decode("out", chosen_id) is not None and chosen_id not in dict(outlets):
             outlets.append((chosen_id, _("Another outlet")))
         fields["outlet"].choices = [("", _("All outlets")), *outlets]
+        chosen_zone = self.data.get("tz", "")
+        fields["tz"].choices = timezones.timezone_choices(
+            workspace.timezone, chosen_zone if timezones.is_known(chosen_zone) else ""
+        )
 
     def customise_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in CUSTOMISE_FIELDS]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.plumbing import ResolvedComponent, get_lib_doc_excludes
 from rest_framework import serializers
 
 from config.api_docs.document import operations, resolve
+from config.core.api.row_serializers import Answer, RowSerializer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,6 +57,11 @@ class OperationSchema(AutoSchema):
     def _scope_sentence(self) -> str:
         scope = self._scope()
         return f"Needs the scope `{scope}`." if scope else "Any token may call it."
+
+
+def undescribed_bases() -> list[type]:
+    """Return the bases whose docstrings describe no object of the API."""
+    return [*get_lib_doc_excludes(), RowSerializer, Answer]  # type: ignore[no-untyped-call]
 
 
 # --- Strict input ----------------------------------------------------------------------------------------------------

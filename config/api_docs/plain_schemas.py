@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 from config.api_docs.document import operations, schemas_in
-from pipeline.api.content_schemas import COMPONENTS
+from pipeline.resources.contents import COMPONENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

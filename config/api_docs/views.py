@@ -20,9 +20,10 @@ from accounts.api.base import WorkspaceResource
 from config.api_docs import guides
 from config.api_docs.plain_schemas import as_plain, as_strict
 from config.core.api.etags import weak_tag
-from config.core.api.jsonio import DumpedJson, dump
+from config.core.api.jsonio import DumpedJson
 from config.core.api.query_params import read_query
 from config.core.errors import NotFound
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,6 @@ The module finds where head and body end, and has the answers to requests that c
 
 from __future__ import annotations
 
-import json
 import re
 from http import HTTPStatus
 from tempfile import SpooledTemporaryFile
@@ -17,6 +16,7 @@ from gunicorn.http.unreader import Unreader
 from config.core import errors, limits
 from config.core.errors import Detail
 from config.core.ids import uuid7
+from config.core.json_encoding import dump
 from pipeline import limits as pipeline_limits
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ _CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,12}")
 _BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
 """Matches a line feed without a carriage return, which is malformed in a head."""
 _HEAD_END: Final = b"\r\n\r\n"
-_REFUSAL_RESPONSE: Final = (
+_REFUSAL_RESPONSE_HEAD: Final = (
     "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
-    "X-Request-Id: {request_id}\r\n{extra_headers}Connection: close\r\n\r\n{body}"
+    "X-Request-Id: {request_id}\r\n{extra_headers}Connection: close\r\n\r\n"
 )
 _TRY_AGAIN: Final = frozenset(
     {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.REQUEST_TIMEOUT}
@@ -79,15 +79,15 @@ _MALFORMED: Final = ("invalid_request", "malformed_request", "This is no HTTP re
 def refusal_bytes(status: HTTPStatus, *, request_id: str = "") -> bytes:
     """Return an error response of the usual form, which needs no thread; by default it has an id of its own."""
     error, code, message = _REFUSALS.get(status, _MALFORMED)
-    body = json.dumps(errors.error_body(error, [Detail(None, code, message)]))
+    body = dump(errors.error_body(error, [Detail(None, code, message)]))
     extra_headers = "Retry-After: 1\r\n" if status in _TRY_AGAIN else ""
-    return _REFUSAL_RESPONSE.format(
+    head = _REFUSAL_RESPONSE_HEAD.format(
         status=status,
         length=len(body),
         request_id=request_id or f"req_{uuid7().hex}",
         extra_headers=extra_headers,
-        body=body,
-    ).encode()
+    )
+    return head.encode() + body
 
 
 class RefusedError(Exception):

@@ -21,8 +21,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from gunicorn.http import errors as parse_errors
-from gunicorn.http.body import LengthReader
+from gunicorn.http.body import ChunkedReader, LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from config.connections.client_connection import NEW_CONNECTION_BYTES, ClientConnection
@@ -46,7 +47,6 @@ _STATUS_BY_ERROR: Final = (
     (parse_errors.ConfigurationProblem, HTTPStatus.INTERNAL_SERVER_ERROR),
     (parse_errors.LimitRequestLine, HTTPStatus.REQUEST_URI_TOO_LONG),
     (parse_errors.LimitRequestHeaders, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE),
-    (parse_errors.UnsupportedTransferCoding, HTTPStatus.NOT_IMPLEMENTED),
     (parse_errors.ExpectationFailed, HTTPStatus.EXPECTATION_FAILED),
     (parse_errors.ParseException, HTTPStatus.BAD_REQUEST),
 )
@@ -68,6 +68,26 @@ def _network(client: Any) -> str:
         return ""
     # A client with one IPv6 address has a whole /64 network of them.
     return str(ip_network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
+
+
+class _CheckedChunks:
+    """Reads a chunked body. Raises Django's `BadRequest` (400) for chunks that are malformed.
+
+    gunicorn finds them only when the view reads the body, where its own exception would be a fault of the service.
+    The connection is closed then, because nobody knows where the next request begins.
+    """
+
+    def __init__(self, reader: ChunkedReader, request: Any) -> None:
+        self._reader = reader
+        self._request = request
+
+    def read(self, size: int) -> bytes:
+        try:
+            return bytes(self._reader.read(size))
+        except parse_errors.ParseException as error:
+            self._request.force_close()
+            message = "The chunks of the body are malformed."
+            raise BadRequest(message) from error
 
 
 class ConnectionsWorker(ThreadWorker):
@@ -158,6 +178,8 @@ class ConnectionsWorker(ThreadWorker):
         if incoming.is_cut:
             req.force_close()
         incoming.has_certain_end = isinstance(reader, LengthReader) and reader.length == incoming.length
+        if isinstance(reader, ChunkedReader):
+            req.body.reader = _CheckedChunks(reader, req)
         return super().handle_request(req, conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:

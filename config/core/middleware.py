@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from http import HTTPStatus
@@ -15,7 +14,7 @@ from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
-from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import BadRequest, DisallowedHost, RequestDataTooBig, SuspiciousOperation
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 from django.db import InterfaceError, InternalError, OperationalError
@@ -26,6 +25,7 @@ from django.middleware.csrf import CsrfViewMiddleware
 
 from config.core import errors, limits
 from config.core.ids import uuid7
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,10 +261,11 @@ def is_api(request: HttpRequest) -> bool:
 
 
 def _wants_json(request: HttpRequest) -> bool:
-    """Return whether the request sends JSON, or accepts it but no page."""
+    """Return whether the request sends JSON or a token, or accepts JSON but no page."""
     accept = request.META.get("HTTP_ACCEPT", "").lower()
     is_accepted = _JSON_TYPE in accept and "text/html" not in accept
-    return is_accepted or (request.content_type or "").lower() == _JSON_TYPE
+    sends_json = (request.content_type or "").lower() == _JSON_TYPE
+    return is_accepted or sends_json or "HTTP_AUTHORIZATION" in request.META
 
 
 def _page_error(status: int, *, headers: dict[str, str]) -> HttpResponse:
@@ -301,7 +302,7 @@ def exception_response(exception: Exception) -> HttpResponse:
         return error_response("unavailable", headers={"Retry-After": "5"})
     if isinstance(exception, RequestDataTooBig):
         return error_response("payload_too_large")
-    if isinstance(exception, DisallowedHost | SuspiciousOperation):
+    if isinstance(exception, BadRequest | DisallowedHost | SuspiciousOperation):
         return error_response("invalid_request")
     log.error("unexpected_fault", exc_info=exception)
     return error_response("internal_error")
@@ -312,7 +313,7 @@ def error_response(
 ) -> HttpResponse:
     """Return the API's answer for an error code; `unavailable` always has a `Retry-After`."""
     response = HttpResponse(
-        json.dumps(errors.error_body(code, detail), ensure_ascii=False),
+        dump(errors.error_body(code, detail)),
         status=errors.CODES[code].status,
         content_type="application/json",
         headers=headers,

@@ -10,9 +10,9 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import listing
 from config.core.ids import encode
-from pipeline import payloads, plugins
-from pipeline.api import response_schemas
+from pipeline import plugins, resources
 from pipeline.api.base import PipelineResource, path_id
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from rest_framework.request import Request
     from rest_framework.response import Response
-
-    from pipeline.plugins import Unavailability
 
 
 class OutletView(PipelineResource):
@@ -49,7 +47,7 @@ class OutletView(PipelineResource):
         parameters=openapi_parameters(PAGING),
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.Outlet),
+                200: listing(resources.Outlet),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
@@ -57,11 +55,11 @@ class OutletView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         default_ids = self._default_ids()
-        outlet_page = page(request, self._rows().values(*payloads.OUTLET_FIELDS), query)
+        outlet_page = page(request, self._rows().values(*resources.Outlet.columns()), query)
         return outlet_page.respond(
             request,
             [
-                payloads.outlet(row, is_default=encode("out", row["id"]) in default_ids)
+                resources.Outlet.serialize(row, is_default=encode("out", row["id"]) in default_ids)
                 for row in outlet_page.rows
             ],
         )
@@ -71,7 +69,7 @@ class OutletView(PipelineResource):
         summary="Read an outlet",
         parameters=[path_id("out")],
         responses=openapi_responses(
-            {200: response_schemas.Outlet, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.Outlet, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
@@ -80,7 +78,7 @@ class OutletView(PipelineResource):
         is_default = id in self._default_ids()
         return respond_with_tag(
             request,
-            payloads.outlet(payloads.row_of(row), is_default=is_default),
+            resources.Outlet.serialize(row, is_default=is_default),
             tag=strong_tag(row.version, int(is_default)),
         )
 
@@ -95,25 +93,18 @@ class EngineView(PipelineResource):
         summary="List engine outputs, their prices, and whether they can be run here",
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.Engine),
+                200: listing(resources.Engine),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
     )
     def list(self, request: Request) -> Response:
         data = [
-            {
-                "name": engine.name,
-                "bucket": engine.bucket,
-                "credits": engine.credits,
-                "made_from": list(engine.made_from),
-                "version": engine.version,
-                **_serialize_availability(availability.of_engine(engine)),
-                "restrictions": [
-                    _serialize_restriction(restriction)
-                    for restriction in availability.restrictions_of(engine)
-                ],
-            }
+            resources.Engine.serialize(
+                engine,
+                unavailability=availability.of_engine(engine),
+                restrictions=availability.restrictions_of(engine),
+            )
             for engine in plugins.every("engines", Engine)
         ]
         return _respond_whole_list(request, data)
@@ -129,23 +120,18 @@ class SourceTypeView(PipelineResource):
         summary="List types of sources, and whether they can work here",
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.SourceType),
+                200: listing(resources.SourceType),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
     )
     def list(self, request: Request) -> Response:
         data = [
-            {
-                "type": kind.kind,
-                "label": kind.label,
-                "fetches": kind.fetches,
-                **_serialize_availability(availability.of_source(kind)),
-                "restrictions": [
-                    _serialize_restriction(one) for one in availability.settings_of_source(kind).values()
-                ],
-                "config_schema": kind.config_schema,
-            }
+            resources.SourceType.serialize(
+                kind,
+                unavailability=availability.of_source(kind),
+                restrictions=availability.settings_of_source(kind).values(),
+            )
             for kind in plugins.every("sources", SourceKind)
         ]
         return _respond_whole_list(request, data)
@@ -156,21 +142,3 @@ def _respond_whole_list(request: Request, data: list[dict[str, Any]]) -> Respons
     read_query(request, {})
     body = {"data": data, "has_more": False, "next_cursor": None}
     return respond_with_tag(request, body, tag=weak_tag(body))
-
-
-def _serialize_availability(unavailability: Unavailability | None) -> dict[str, Any]:
-    """Return whether something works here, and if not, why and what to do."""
-    return {
-        "available": unavailability is None,
-        "reason": unavailability.reason if unavailability is not None else None,
-        "remedy": unavailability.remedy if unavailability is not None else None,
-    }
-
-
-def _serialize_restriction(unavailability: Unavailability) -> dict[str, Any]:
-    return {
-        "code": unavailability.code,
-        "field": unavailability.field,
-        "reason": unavailability.reason,
-        "remedy": unavailability.remedy,
-    }

@@ -15,8 +15,7 @@ from config.core.api.pagination import PAGING, open_position, seal_position
 from config.core.api.query_params import Parameter, choices, read_query
 from config.core.errors import Invalid
 from config.core.limits import PAGE_ROWS_DEFAULT
-from pipeline import events
-from pipeline.api import response_schemas
+from pipeline import events, resources
 from pipeline.api.base import PipelineResource
 from pipeline.models import Event
 
@@ -36,15 +35,15 @@ FILTERS: Mapping[str, Parameter] = {
 }
 _FEED_KIND = "events"
 _SERIALIZERS_BY_PREFIX: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
-    "raw": {"raw_item": response_schemas.RawItem},
-    "generated": {"generated_item": response_schemas.GeneratedItem},
+    "raw": {"raw_item": resources.RawItem},
+    "generated": {"generated_item": resources.GeneratedItem},
     "published": {
-        "generated_item": response_schemas.GeneratedItem,
-        "publication": response_schemas.Publication,
+        "generated_item": resources.GeneratedItem,
+        "publication": resources.Publication,
     },
-    "source": {"source": response_schemas.Source},
-    "outlet": {"outlet": response_schemas.Outlet},
-    "engine": {"raw_item": response_schemas.RawItem, "outcome": response_schemas.Outcome},
+    "source": {"source": resources.Source},
+    "outlet": {"outlet": resources.Outlet},
+    "engine": {"raw_item": resources.RawItem, "outcome": resources.Outcome},
 }
 _SUMMARIES: Final = {
     "raw.ingested": "A new raw item entered the queue.",
@@ -79,7 +78,7 @@ class EventView(PipelineResource):
         summary="Read events in order, without gaps",
         parameters=openapi_parameters(FILTERS),
         responses=openapi_responses(
-            {200: response_schemas.EventList, 304: OpenApiResponse(description="Unchanged.")}
+            {200: resources.EventList, 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:
@@ -119,7 +118,7 @@ def _envelope_serializer(event_type: str) -> type[serializers.Serializer[Any]]:
     data = _data_fields(event_type)
     if event_type == "published.failed":
         data |= {
-            "error": response_schemas.PublicationError(allow_null=True),
+            "error": resources.PublicationError(allow_null=True),
             "will_retry": serializers.BooleanField(),
             "next_attempt_at": MomentField(allow_null=True),
         }

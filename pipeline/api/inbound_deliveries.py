@@ -15,7 +15,6 @@ from accounts.api.base import openapi_parameters, openapi_responses, secret_answ
 from config.core import limits as core_limits
 from config.core.api.etags import conditions_on
 from config.core.api.fields import (
-    MomentField,
     NoFields,
     PublicIdField,
     StrictCharField,
@@ -24,14 +23,13 @@ from config.core.api.fields import (
 )
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choices, read_query
+from config.core.api.row_serializers import listing, row_of
 from config.core.clock import utc_now
-from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.errors import Conflict
 from config.core.ids import encode
-from pipeline import limits
+from pipeline import limits, resources
 from pipeline.api.base import ACT_PARAMETERS, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
-from pipeline.api.response_schemas import ObjectField, listing
 from pipeline.ingest.inbound_deliveries import secrets, try_and_replay
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source
 from pipeline.sources.webhook import DEFAULTS, MAPPING
@@ -47,27 +45,6 @@ DELIVERY_ID = OpenApiParameter(
     {"type": "string", "pattern": "^ind_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
     OpenApiParameter.PATH,
 )
-LIST_FIELDS = (
-    "id",
-    "source_id",
-    "test",
-    "sender_key",
-    "verification",
-    "status",
-    "reason",
-    "content_type",
-    "head",
-    "body_bytes",
-    "preset",
-    "made",
-    "notes",
-    "raw_item_id",
-    "repeats",
-    "replayed_at",
-    "created_at",
-    "excerpt",
-)
-
 MappingField = extend_schema_field(MAPPING.schema())(type("MappingField", (JsonObjectField,), {}))
 DefaultsField = extend_schema_field(DEFAULTS.schema())(type("DefaultsField", (JsonObjectField,), {}))
 
@@ -105,58 +82,6 @@ class RotateInput(StrictSerializer):
     )
 
 
-class DeliveryNote(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    message = serializers.CharField()
-
-
-class InboundDeliveryDocument(serializers.Serializer[Any]):
-    id = PublicIdField("ind")
-    source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
-    status = serializers.ChoiceField(choices=InboundDeliveryStatus.values)
-    reason = DeliveryNote(allow_null=True, help_text="Why it was refused or ignored, or made nothing.")
-    verification = serializers.CharField()
-    sender_key = serializers.CharField(allow_null=True, help_text="The sender's own id of it.")
-    repeats = serializers.IntegerField(help_text="How many duplicates came under that id.")
-    content_type = serializers.CharField()
-    headers = ObjectField(help_text="Those that describe it; none that verifies it.")
-    body_bytes = serializers.IntegerField()
-    body_excerpt = serializers.CharField(
-        allow_null=True, help_text=f"At most {limits.INBOUND_EXCERPT} bytes; null where no body is kept."
-    )
-    preset = serializers.CharField(allow_null=True)
-    made = ObjectField(allow_null=True, help_text="The fields that were made, long ones shortened.")
-    notes = DeliveryNote(many=True, help_text="What was left out or cut.")
-    raw_item = PublicIdField("raw", allow_null=True)
-    test = serializers.BooleanField()
-    replayed_at = MomentField(allow_null=True)
-    created_at = MomentField()
-
-
-class MappingTrialPlan(serializers.Serializer[Any]):
-    engines = serializers.ListField(child=serializers.CharField())
-    variants = serializers.IntegerField()
-    credits = serializers.IntegerField()
-    why_not = serializers.ListField(child=serializers.CharField())
-
-
-class MappingTrial(serializers.Serializer[Any]):
-    outcome = serializers.ChoiceField(choices=("taken", "ignored", "failed"))
-    reason = DeliveryNote(allow_null=True)
-    raw_item = ObjectField(allow_null=True, help_text="The fields that it would have, long ones shortened.")
-    preset = serializers.CharField(allow_null=True)
-    notes = DeliveryNote(many=True)
-    plan = MappingTrialPlan(allow_null=True)
-
-
-class InboundSecretDocument(serializers.Serializer[Any]):
-    secret = serializers.CharField(allow_null=True, help_text="Shown only once; null if you gave it.")
-
-
-InboundDeliveryDocument.__name__ = "InboundDelivery"
-InboundSecretDocument.__name__ = "InboundSecret"
-
-
 class InboundDeliveryView(PipelineResource):
     """The deliveries of a webhook source, trials of its mapping, and its secret."""
 
@@ -182,7 +107,7 @@ class InboundDeliveryView(PipelineResource):
         summary="List a webhook source's deliveries",
         parameters=[path_id("src"), *openapi_parameters(FILTERS)],
         responses=openapi_responses(
-            {200: listing(InboundDeliveryDocument), 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: listing(resources.InboundDelivery), 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def list(self, request: Request, id: str) -> Response:
@@ -191,29 +116,33 @@ class InboundDeliveryView(PipelineResource):
         rows = self.rows(InboundDelivery).filter(source=source)
         if "status" in query:
             rows = rows.filter(status__in=query["status"])
-        rows = rows.annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).values(*LIST_FIELDS)
+        rows = rows.annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).values(
+            *resources.InboundDelivery.columns()
+        )
         delivery_page = page(request, rows, query)
-        return delivery_page.respond(request, [serialize_delivery(row) for row in delivery_page.rows])
+        return delivery_page.respond(
+            request, [resources.InboundDelivery.serialize(row) for row in delivery_page.rows]
+        )
 
     @extend_schema(
         operation_id="inbound_deliveries_replay",
         summary="Process a delivery again with the current mapping",
         parameters=[path_id("src"), DELIVERY_ID, *POST_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: resources.InboundDelivery}, 404, 409, 413, 415, 422),
     )
     def replay(self, request: Request, id: str, delivery: str) -> Response:
         row = self._find_delivery(self._find_source(id), delivery)
         self.read_body(request, NoFields)
         replayed = try_and_replay.replay(row, now=utc_now()).delivery
-        return Response(serialize_delivery(_row_of(replayed)) if replayed else None)
+        return Response(resources.InboundDelivery.serialize(_row_of(replayed)) if replayed else None)
 
     @extend_schema(
         operation_id="inbound_deliveries_dry_run",
         summary="Preview a mapping on a body",
         parameters=[path_id("src"), *POST_PARAMETERS],
         request=MappingTrialInput,
-        responses=openapi_responses({200: MappingTrial}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: resources.MappingTrial}, 404, 409, 413, 415, 422),
     )
     def dry_run(self, request: Request, id: str) -> Response:
         source = self._find_source(id)
@@ -229,14 +158,14 @@ class InboundDeliveryView(PipelineResource):
             wishes={name: trial_input[name] for name in try_and_replay.TRIAL_SETTINGS if name in trial_input},
             now=utc_now(),
         )
-        return Response(_serialize_trial(trial))
+        return Response(resources.MappingTrial.serialize(trial))
 
     @extend_schema(
         operation_id="sources_rotate_secret",
         summary="Rotate a webhook source's secret",
         parameters=[path_id("src"), *ACT_PARAMETERS],
         request=RotateInput,
-        responses=openapi_responses({200: InboundSecretDocument}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({200: resources.InboundSecret}, 404, 409, 412, 413, 415, 422),
     )
     def rotate(self, request: Request, id: str) -> Response:
         source = self._find_source(id)
@@ -254,54 +183,7 @@ class InboundDeliveryView(PipelineResource):
         return secret_answer(Response({"secret": new_secret}))
 
 
-def serialize_delivery(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of `LIST_FIELDS` as the API shows it."""
-    excerpt = row["excerpt"]
-    return {
-        "id": encode("ind", row["id"]),
-        "source": encode("src", row["source_id"]),
-        "status": row["status"],
-        "reason": row["reason"],
-        "verification": row["verification"],
-        "sender_key": row["sender_key"],
-        "repeats": row["repeats"],
-        "content_type": row["content_type"],
-        "headers": row["head"],
-        "body_bytes": row["body_bytes"],
-        "body_excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
-        "preset": row["preset"] or None,
-        "made": row["made"],
-        "notes": row["notes"],
-        "raw_item": encode("raw", row["raw_item_id"]) if row["raw_item_id"] else None,
-        "test": row["test"],
-        "replayed_at": format_utc_or_none(row["replayed_at"]),
-        "created_at": format_utc(row["created_at"]),
-    }
-
-
 def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
-    """Return a delivery's values by the names in `LIST_FIELDS`."""
+    """Return a delivery's columns as the list reads them."""
     excerpt = None if delivery.body is None else bytes(delivery.body)[: limits.INBOUND_EXCERPT]
-    return {
-        **{name: getattr(delivery, name) for name in LIST_FIELDS if name != "excerpt"},
-        "excerpt": excerpt,
-    }
-
-
-def _serialize_trial(trial: try_and_replay.Trial) -> dict[str, Any]:
-    """Return the outcome of a trial, with the plan of the raw item that it would push."""
-    plan = trial.plan
-    return {
-        "outcome": trial.outcome,
-        "reason": trial.reason,
-        "raw_item": trial.fields,
-        "preset": trial.preset or None,
-        "notes": list(trial.notes),
-        "plan": plan
-        and {
-            "engines": [engine.name for engine in plan.engines],
-            "variants": plan.variants,
-            "credits": plan.price,
-            "why_not": list(plan.why_not),
-        },
-    }
+    return {**row_of(delivery), "excerpt": excerpt}

@@ -14,10 +14,10 @@ from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
-from pipeline import limits, payloads
-from pipeline.api import response_schemas
+from pipeline import limits, resources
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
 from pipeline.engines.checks.persona_rules import KINDS
@@ -167,7 +167,7 @@ class PersonaView(PipelineResource):
         parameters=openapi_parameters(PAGING),
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.Persona),
+                200: listing(resources.Persona),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
@@ -175,9 +175,13 @@ class PersonaView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         default_id = self.defaults().persona_id
-        persona_page = page(request, self._rows().values(*payloads.PERSONA_FIELDS), query)
+        persona_page = page(request, self._rows().values(*resources.Persona.columns()), query)
         return persona_page.respond(
-            request, [payloads.persona(row, is_default=row["id"] == default_id) for row in persona_page.rows]
+            request,
+            [
+                resources.Persona.serialize(row, is_default=row["id"] == default_id)
+                for row in persona_page.rows
+            ],
         )
 
     @extend_schema(
@@ -185,7 +189,7 @@ class PersonaView(PipelineResource):
         summary="Add a persona",
         parameters=POST_PARAMETERS,
         request=PersonaInput,
-        responses=openapi_responses({201: response_schemas.Persona}, 409, 413, 415, 422),
+        responses=openapi_responses({201: resources.Persona}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = self.read_body(request, PersonaInput)
@@ -201,7 +205,7 @@ class PersonaView(PipelineResource):
         summary="Read a persona",
         parameters=[path_id("per")],
         responses=openapi_responses(
-            {200: response_schemas.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
@@ -214,7 +218,7 @@ class PersonaView(PipelineResource):
         summary="Change a persona; each change is a version",
         parameters=[path_id("per"), IF_MATCH],
         request=PersonaChanges,
-        responses=openapi_responses({200: response_schemas.Persona}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: resources.Persona}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
@@ -251,7 +255,7 @@ class PersonaView(PipelineResource):
             raise Conflict.because("live_only", message, field=None)
 
     def _serialize(self, row: Persona) -> dict[str, Any]:
-        return payloads.persona(payloads.row_of(row), is_default=row.pk == self.defaults().persona_id)
+        return resources.Persona.serialize(row, is_default=row.pk == self.defaults().persona_id)
 
     def _tag(self, row: Persona) -> str:
         return strong_tag(row.version, int(row.pk == self.defaults().persona_id))

@@ -12,9 +12,9 @@ from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choices, public_id, read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
-from pipeline import payloads, publish
-from pipeline.api import response_schemas
+from pipeline import publish, resources
 from pipeline.api.base import ACT_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.generated_items import SettleInput
 from pipeline.models import Attempt, Publication, PublicationStatus
@@ -52,7 +52,7 @@ class PublicationView(PipelineResource):
         parameters=openapi_parameters(FILTERS),
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.Publication),
+                200: listing(resources.Publication),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
@@ -66,10 +66,10 @@ class PublicationView(PipelineResource):
             rows = rows.filter(item_id=query["generated_item"])
         if "outlet" in query:
             rows = rows.filter(outlet_id=query["outlet"])
-        publication_page = page(request, rows.values(*payloads.PUBLICATION_FIELDS), query)
+        publication_page = page(request, rows.values(*resources.Publication.columns()), query)
         now = utc_now()
         return publication_page.respond(
-            request, [payloads.publication(row, now=now) for row in publication_page.rows]
+            request, [resources.Publication.serialize(row, now=now) for row in publication_page.rows]
         )
 
     @extend_schema(
@@ -77,13 +77,13 @@ class PublicationView(PipelineResource):
         summary="Read a publication",
         parameters=[path_id("pub")],
         responses=openapi_responses(
-            {200: response_schemas.Publication, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.Publication, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(Publication), "pub", id)
         read_query(request, {})
-        body = payloads.publication(payloads.row_of(row), now=utc_now())
+        body = resources.Publication.serialize(row, now=utc_now())
         # The delay changes without a new version, so the tag includes it.
         overdue_seconds = body["overdue_seconds"]
         return respond_with_tag(
@@ -96,7 +96,7 @@ class PublicationView(PipelineResource):
         parameters=[path_id("pub"), *openapi_parameters(PAGING)],
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.Attempt),
+                200: listing(resources.Attempt),
                 304: OpenApiResponse(description="Unchanged."),
             },
             404,
@@ -106,15 +106,15 @@ class PublicationView(PipelineResource):
         row = self.find(self.rows(Publication), "pub", id)
         query = read_query(request, PAGING)
         calls = Attempt.objects.of(self.caller.workspace).filter(publication=row)
-        attempt_page = page(request, calls.values(*payloads.ATTEMPT_FIELDS), query)
-        return attempt_page.respond(request, [payloads.attempt(row) for row in attempt_page.rows])
+        attempt_page = page(request, calls.values(*resources.Attempt.columns()), query)
+        return attempt_page.respond(request, [resources.Attempt.serialize(row) for row in attempt_page.rows])
 
     @extend_schema(
         operation_id="publications_reconcile",
         summary="Look up an unknown outcome now",
         parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def reconcile(self, request: Request, id: str) -> Response:
         """Have an unknown outcome looked up at once."""
@@ -130,7 +130,7 @@ class PublicationView(PipelineResource):
         summary="Retry a failed publication",
         parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         """Try a failed publication again at once."""
@@ -146,7 +146,7 @@ class PublicationView(PipelineResource):
         summary="Delete a published post",
         parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def remove(self, request: Request, id: str) -> Response:
         """Have the post deleted at its platform; it is `removed` when that has worked, and stays published until then."""
@@ -162,7 +162,7 @@ class PublicationView(PipelineResource):
         summary="Record the outcome of a publication",
         parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=SettleInput,
-        responses=openapi_responses({200: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({200: resources.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def settle(self, request: Request, id: str) -> Response:
         """Say whether a publication that was handed over, or whose outcome is unknown, is published."""
@@ -178,9 +178,9 @@ class PublicationView(PipelineResource):
                 now=now,
                 expected_version=expected_version,
             )
-        return Response(payloads.publication(payloads.row_of(settled), now=now))
+        return Response(resources.Publication.serialize(settled, now=now))
 
 
 def _accepted_response(row: Publication, now: datetime) -> Response:
     """Return a response with status 202 and the publication."""
-    return Response(payloads.publication(payloads.row_of(row), now=now), status=202)
+    return Response(resources.Publication.serialize(row, now=now), status=202)

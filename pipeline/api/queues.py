@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import ids
 from config.core.api.etags import respond_with_tag, weak_tag
-from config.core.api.fields import MomentField, PublicIdField, StrictCharField, StrictSerializer
+from config.core.api.fields import StrictCharField, StrictSerializer
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import listing, row_of
 from config.core.clock import utc_now
-from config.core.datetimes import format_utc, format_utc_or_none
-from pipeline import payloads, publish
-from pipeline.api import response_schemas
+from config.core.datetimes import format_utc
+from pipeline import publish, resources
 from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
-from pipeline.models import Outlet, OverlapChoice, Publication, PublicationStatus, PublishQueue, SlotGapChoice
+from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue
 from pipeline.publish import workspace_hold
 
 if TYPE_CHECKING:
@@ -38,57 +37,6 @@ MAX_SLOTS_SHOWN: Final = 20
 OutletsByQueue = dict[UUID | None, list[str]]
 
 
-class WeeklySlot(serializers.Serializer[Any]):
-    weekday = serializers.IntegerField(help_text="0 is Monday.")
-    time = serializers.CharField(help_text="HH:MM on the clocks of `timezone`.")
-
-
-class Blackout(serializers.Serializer[Any]):
-    from_ = serializers.CharField(help_text="YYYY-MM-DDTHH:MM on the clocks of `timezone`.")
-    until = serializers.CharField()
-    reason = serializers.CharField()
-
-    def get_fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = super().get_fields()
-        return {name.rstrip("_"): field for name, field in fields.items()}
-
-
-class Queue(serializers.Serializer[Any]):
-    id = PublicIdField("que")
-    name = serializers.CharField()
-    timezone = serializers.CharField()
-    slots = WeeklySlot(many=True)
-    blackouts = Blackout(many=True, help_text="Periods without slots.")
-    on_gap = serializers.ChoiceField(
-        choices=SlotGapChoice.values, help_text="For a time that a clock change skips."
-    )
-    on_overlap = serializers.ChoiceField(
-        choices=OverlapChoice.values, help_text="For a time that a clock change repeats."
-    )
-    default = serializers.BooleanField()
-    paused = serializers.BooleanField()
-    outlets = serializers.ListField(child=PublicIdField("out"), help_text="Those that use it.")
-    version = serializers.IntegerField()
-    created_at = MomentField()
-    updated_at = MomentField()
-
-
-class SlotTaker(serializers.Serializer[Any]):
-    outlet = PublicIdField("out")
-    publication = PublicIdField("pub")
-    generated_item = PublicIdField("gen")
-
-
-class NextSlot(serializers.Serializer[Any]):
-    at = MomentField()
-    local_time = serializers.CharField()
-    taken_by = SlotTaker(many=True)
-
-
-class QueueWithSlots(Queue):
-    next_slots = NextSlot(many=True)
-
-
 class QueueView(PipelineResource):
     """The workspace's queues."""
 
@@ -99,15 +47,19 @@ class QueueView(PipelineResource):
         summary="List queues",
         parameters=openapi_parameters(PAGING),
         responses=openapi_responses(
-            {200: response_schemas.listing(Queue), 304: OpenApiResponse(description="Unchanged.")}
+            {200: listing(resources.Queue), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
-        queue_page = page(request, self._rows().values(), query)
+        queue_page = page(request, self._rows().values(*resources.Queue.columns()), query)
         outlets_by_queue = self._outlets_by_queue()
         return queue_page.respond(
-            request, [_serialize_queue(row, outlets_by_queue) for row in queue_page.rows]
+            request,
+            [
+                resources.Queue.serialize(row, outlets=_outlets_of(row, outlets_by_queue))
+                for row in queue_page.rows
+            ],
         )
 
     @extend_schema(
@@ -115,17 +67,15 @@ class QueueView(PipelineResource):
         summary="Read a queue and its next slots",
         parameters=[path_id("que")],
         responses=openapi_responses(
-            {200: QueueWithSlots, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.QueueWithSlots, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "que", id)
         read_query(request, {})
-        body = _serialize_queue(
-            {field.attname: getattr(row, field.attname) for field in row._meta.fields},
-            self._outlets_by_queue(),
-        )
-        body["next_slots"] = self._read_next_slots(row, body["outlets"])
+        outlets = _outlets_of(row_of(row), self._outlets_by_queue())
+        next_slots = self._read_next_slots(row, outlets)
+        body = resources.QueueWithSlots.serialize(row, outlets=outlets, next_slots=next_slots)
         return respond_with_tag(request, body, tag=weak_tag(body))
 
     def _rows(self) -> Any:
@@ -140,65 +90,30 @@ class QueueView(PipelineResource):
         return ids_by_queue
 
     def _read_next_slots(self, queue: PublishQueue, outlets: Sequence[str]) -> Sequence[dict[str, Any]]:
-        """Return the queue's next slots with the publications scheduled for them."""
+        """Return the queue's next slots as `NextSlot` takes them, with the publications scheduled for them."""
         now = utc_now()
         slots = tuple(islice(publish.moments_of(queue, after=now), MAX_SLOTS_SHOWN))
-        takers: defaultdict[Any, Any] = defaultdict(tuple)
+        takers: defaultdict[Any, list[Publication]] = defaultdict(list)
         rows = self.rows(Publication).filter(
             status=PublicationStatus.SCHEDULED,
             outlet_id__in=[ids.decode("out", outlet) for outlet in outlets],
             due_at__in=[slot.moment for slot in slots],
         )
         for row in rows.order_by("id"):
-            taker = {
-                "outlet": ids.encode("out", row.outlet_id),
-                "publication": ids.encode("pub", row.pk),
-                "generated_item": ids.encode("gen", row.item_id),
-            }
-            takers[row.due_at] = (*takers[row.due_at], taker)
+            takers[row.due_at].append(row)
         return [
-            {
-                "at": format_utc(slot.moment),
-                "local_time": slot.clock.text,
-                "taken_by": takers[slot.moment],
-            }
-            for slot in slots
+            {"moment": slot.moment, "clock": slot.clock, "taken_by": takers[slot.moment]} for slot in slots
         ]
 
 
-def _serialize_queue(row: Mapping[str, Any], outlets_by_queue: OutletsByQueue) -> dict[str, Any]:
-    """Return a queue with its outlets; those of the default queue include the outlets without a queue."""
+def _outlets_of(row: Mapping[str, Any], outlets_by_queue: OutletsByQueue) -> list[str]:
+    """Return the outlets of a queue; those of the default queue include the outlets without a queue."""
     own_outlets = outlets_by_queue.get(row["id"], [])
-    return payloads.publish_queue(
-        row, outlets=[*own_outlets, *outlets_by_queue.get(None, [])] if row["is_default"] else own_outlets
-    )
+    return [*own_outlets, *outlets_by_queue.get(None, [])] if row["is_default"] else own_outlets
 
 
 class HoldInput(StrictSerializer):
     reason = StrictCharField(max_length=workspace_hold.REASON_CHARACTERS)
-
-
-class Coming(serializers.Serializer[Any]):
-    publication = PublicIdField("pub")
-    generated_item = PublicIdField("gen")
-    outlet = PublicIdField("out")
-    due_at = MomentField(allow_null=True)
-    then = serializers.ChoiceField(
-        choices=("publishes", "waits", "next_slot", "held"),
-        help_text=(
-            "What happens when publishing resumes: published at once, at its time, at a later slot, or "
-            "not at all."
-        ),
-    )
-
-
-class Hold(serializers.Serializer[Any]):
-    held = serializers.BooleanField()
-    reason = serializers.CharField(allow_null=True)
-    by = serializers.CharField(allow_null=True)
-    since = MomentField(allow_null=True)
-    scheduled = Coming(many=True)
-    more = serializers.BooleanField(help_text="More is scheduled than is listed.")
 
 
 class HoldView(PipelineResource):
@@ -213,7 +128,7 @@ class HoldView(PipelineResource):
     @extend_schema(
         operation_id="hold_retrieve",
         summary="Read the hold and what it affects",
-        responses=openapi_responses({200: Hold, 304: OpenApiResponse(description="Unchanged.")}),
+        responses=openapi_responses({200: resources.Hold, 304: OpenApiResponse(description="Unchanged.")}),
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
@@ -225,7 +140,7 @@ class HoldView(PipelineResource):
         summary="Hold all publishing",
         parameters=POST_PARAMETERS,
         request=HoldInput,
-        responses=openapi_responses({200: Hold}, 409, 413, 415, 422),
+        responses=openapi_responses({200: resources.Hold}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         reason = self.read_body(request, HoldInput)["reason"]
@@ -252,15 +167,6 @@ class HoldView(PipelineResource):
             "reason": row.reason if row else None,
             "by": row.set_by if row else None,
             "since": format_utc(row.created_at) if row else None,
-            "scheduled": [
-                {
-                    "publication": ids.encode("pub", entry.publication.pk),
-                    "generated_item": ids.encode("gen", entry.publication.item_id),
-                    "outlet": ids.encode("out", entry.publication.outlet_id),
-                    "due_at": format_utc_or_none(entry.publication.due_at),
-                    "then": entry.what,
-                }
-                for entry in coming
-            ],
+            "scheduled": [resources.Coming.serialize(entry.publication, then=entry.what) for entry in coming],
             "more": has_more,
         }

@@ -24,11 +24,12 @@ from config.core.api.query_params import (
     public_id,
     read_query,
 )
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
-from pipeline import limits, payloads, search
-from pipeline.api import response_schemas, search_pages
+from pipeline import limits, resources, search
+from pipeline.api import search_pages
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import generation_plan, raw_item_outcomes
@@ -88,7 +89,7 @@ class RawItemView(PipelineResource):
         parameters=openapi_parameters(FILTERS),
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.RawItem),
+                200: listing(resources.RawItem),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
@@ -116,10 +117,10 @@ class RawItemView(PipelineResource):
                 find=lambda among: search.find_raw_items(
                     caller.workspace.pk, query["q"], test=caller.test, among=among
                 ),
-                read=search_pages.read_values(payloads.RAW_ITEM_FIELDS),
+                read=search_pages.read_values(raw_item_outcomes.COLUMNS),
             )
         else:
-            item_page = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
+            item_page = page(request, rows.values(*raw_item_outcomes.COLUMNS), query)
         return item_page.respond(
             request, raw_item_outcomes.serialize_raw_items(self.caller.workspace, item_page.rows)
         )
@@ -131,9 +132,9 @@ class RawItemView(PipelineResource):
         request=_PUSH_BODY,
         responses=openapi_responses(
             {
-                202: response_schemas.PushedRawItem,
-                200: response_schemas.PushedRawItem,
-                207: response_schemas.Batch,
+                202: resources.PushedRawItem,
+                200: resources.PushedRawItem,
+                207: resources.Batch,
             },
             402,
             409,
@@ -181,7 +182,7 @@ class RawItemView(PipelineResource):
         summary="Read a raw item and its items",
         parameters=[path_id("raw")],
         responses=openapi_responses(
-            {200: response_schemas.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
@@ -211,7 +212,7 @@ class RawItemView(PipelineResource):
         summary="Retry a failed, skipped or waiting raw item",
         parameters=[path_id("raw"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.RawItem}, 402, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.RawItem}, 402, 404, 409, 412, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
@@ -248,7 +249,7 @@ class EstimateView(PipelineResource):
         summary="Estimate what pushing it would cost; spends nothing",
         parameters=POST_PARAMETERS,
         request=EstimateInput,
-        responses=openapi_responses({200: response_schemas.Estimate}, 409, 413, 415, 422),
+        responses=openapi_responses({200: resources.Estimate}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = self.read_body(request, EstimateInput)
@@ -266,12 +267,7 @@ class EstimateView(PipelineResource):
             {
                 "credits": 0 if self.caller.test else plan.price,
                 "engines": [
-                    {
-                        "name": share.engine.name,
-                        "bucket": share.engine.bucket,
-                        "credits": share.engine.credits,
-                        "variants": share.variants,
-                    }
+                    resources.EngineEstimate.serialize(share.engine, variants=share.variants)
                     for share in plan.shares
                 ],
                 "not_possible": list(plan.why_not),

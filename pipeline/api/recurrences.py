@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
@@ -16,7 +15,6 @@ from config.core.api.etags import (
     weak_tag,
 )
 from config.core.api.fields import (
-    MomentField,
     PublicIdField,
     StrictChoiceField,
     StrictIntegerField,
@@ -24,13 +22,13 @@ from config.core.api.fields import (
 )
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import public_id, read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.errors import Invalid
-from pipeline import limits, payloads
-from pipeline.api import response_schemas
+from pipeline import limits, resources
 from pipeline.api.base import IF_MATCH, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
-from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
+from pipeline.models import GeneratedItem, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
 from pipeline.schedule import recurring
 from pipeline.text.local_time import CLOCK_PATTERN
@@ -59,42 +57,6 @@ class RecurrenceChanges(_RecurrenceFields):
     )
 
 
-class RecurrenceStopped(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    message = serializers.CharField(help_text="Why, and what to do.")
-    by = serializers.CharField(
-        allow_null=True, help_text="Who stopped it; null: it was stopped automatically."
-    )
-    at = MomentField()
-
-
-class Recurrence(serializers.Serializer[Any]):
-    id = PublicIdField("rec")
-    generated_item = PublicIdField("gen")
-    every_days = serializers.IntegerField()
-    time = serializers.CharField(help_text="HH:MM on the workspace's clocks.")
-    status = serializers.ChoiceField(choices=RecurrenceStatus.values)
-    stopped = RecurrenceStopped(allow_null=True)
-    next_at = MomentField(allow_null=True)
-    test = serializers.BooleanField()
-    version = serializers.IntegerField()
-    created_at = MomentField()
-    updated_at = MomentField()
-
-
-class RecurrenceTurn(serializers.Serializer[Any]):
-    id = PublicIdField("rct")
-    due_at = MomentField()
-    decision = serializers.ChoiceField(choices=RecurrenceDecision.values)
-    message = serializers.CharField(allow_null=True, help_text="Why nothing was made.")
-    generated_item = PublicIdField("gen", allow_null=True)
-    created_at = MomentField()
-
-
-class RecurrenceDetail(Recurrence):
-    turns = RecurrenceTurn(many=True)
-
-
 class RecurrenceView(PipelineResource):
     """The recurrences of the workspace's items."""
 
@@ -110,7 +72,7 @@ class RecurrenceView(PipelineResource):
         summary="List the items that repeat",
         parameters=openapi_parameters(_FILTERS),
         responses=openapi_responses(
-            {200: response_schemas.listing(Recurrence), 304: OpenApiResponse(description="Unchanged.")}
+            {200: listing(resources.Recurrence), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:
@@ -119,14 +81,16 @@ class RecurrenceView(PipelineResource):
         if "generated_item" in query:
             rows = rows.filter(item_id=query["generated_item"])
         recurrence_page = page(request, rows, query)
-        return recurrence_page.respond(request, [payloads.recurrence(row) for row in recurrence_page.rows])
+        return recurrence_page.respond(
+            request, [resources.Recurrence.serialize(row) for row in recurrence_page.rows]
+        )
 
     @extend_schema(
         operation_id="recurrences_create",
         summary="Repeat an item",
         parameters=POST_PARAMETERS,
         request=RecurrenceInput,
-        responses=openapi_responses({201: Recurrence}, 409, 413, 415, 422),
+        responses=openapi_responses({201: resources.Recurrence}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         """One that has stopped begins anew; 409 where it comes back already, or can't."""
@@ -137,7 +101,7 @@ class RecurrenceView(PipelineResource):
             message = "This workspace has no such item."
             raise Invalid.one(field="generated_item", code="unknown_item", message=message)
         row = recurring.begin(item, **values, by=self.caller.actor, now=utc_now())
-        answer = payloads.recurrence(row)
+        answer = resources.Recurrence.serialize(row)
         headers = {"Location": f"/v1/recurrences/{answer['id']}", "ETag": strong_tag(row.version)}
         return Response(answer, status=201, headers=headers)
 
@@ -146,14 +110,14 @@ class RecurrenceView(PipelineResource):
         summary="Read when an item repeats, and its last times",
         parameters=[path_id("rec")],
         responses=openapi_responses(
-            {200: RecurrenceDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.RecurrenceDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self._find(id)
         read_query(request, {})
         turns = row.turns.order_by("-id")[: limits.RECURRING_SHOWN]
-        answer = {**payloads.recurrence(row), "turns": [payloads.recurrence_turn(turn) for turn in turns]}
+        answer = resources.RecurrenceDetail.serialize(row, turns=turns)
         return respond_with_tag(request, answer, tag=_tag(row, answer))
 
     @extend_schema(
@@ -161,7 +125,7 @@ class RecurrenceView(PipelineResource):
         summary="Change how often an item repeats, stop or resume it",
         parameters=[path_id("rec"), IF_MATCH],
         request=RecurrenceChanges,
-        responses=openapi_responses({200: Recurrence}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: resources.Recurrence}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
@@ -170,7 +134,9 @@ class RecurrenceView(PipelineResource):
             changed = recurring.change(
                 row, values, now=utc_now(), by=self.caller.actor, expected_version=expected_version
             )
-        return Response(payloads.recurrence(changed), headers={"ETag": strong_tag(changed.version)})
+        return Response(
+            resources.Recurrence.serialize(changed), headers={"ETag": strong_tag(changed.version)}
+        )
 
     def _find(self, id: str) -> RecurrenceRow:
         row: RecurrenceRow = self.find(self.rows(RecurrenceRow), "rec", id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
@@ -18,7 +17,6 @@ from config.core.api.etags import (
 )
 from config.core.api.fields import (
     BoundedListField,
-    MomentField,
     NoFields,
     PublicIdField,
     StrictBooleanField,
@@ -29,16 +27,14 @@ from config.core.api.fields import (
 )
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import listing, row_of
 from config.core.clock import utc_now
-from config.core.datetimes import format_utc
-from pipeline import limits, payloads
-from pipeline.api import response_schemas
+from pipeline import limits, resources
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
-from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
-from pipeline.models import GeneratedItem, OverlapChoice, SeriesIssueDecision, SlotGapChoice
+from pipeline.models import GeneratedItem, OverlapChoice, SlotGapChoice
 from pipeline.models import Series as SeriesRow
 from pipeline.schedule import series
 from pipeline.schedule.queues import MAX_NAME_CHARACTERS, MAX_SLOTS_PER_WEEK
@@ -97,52 +93,6 @@ class SeriesChanges(_SeriesFields):
     )
 
 
-class Series(serializers.Serializer[Any]):
-    id = PublicIdField("ser")
-    name = serializers.CharField()
-    timezone = serializers.CharField()
-    slots = WeeklySlot(many=True)
-    on_gap = serializers.ChoiceField(choices=SlotGapChoice.values)
-    on_overlap = serializers.ChoiceField(choices=OverlapChoice.values)
-    window_days = serializers.IntegerField(help_text="How old a raw item in the digest may be.")
-    items_least = serializers.IntegerField()
-    items_most = serializers.IntegerField()
-    sources = serializers.ListField(child=PublicIdField("src"), help_text="Empty: all.")
-    persona = PublicIdField("per", allow_null=True)
-    outlets = serializers.ListField(child=PublicIdField("out"))
-    paused = serializers.BooleanField()
-    next_at = MomentField(allow_null=True)
-    test = serializers.BooleanField()
-    version = serializers.IntegerField()
-    created_at = MomentField()
-    updated_at = MomentField()
-
-
-class SeriesIssue(serializers.Serializer[Any]):
-    id = PublicIdField("iss")
-    due_at = MomentField()
-    decision = serializers.ChoiceField(choices=SeriesIssueDecision.values)
-    message = serializers.CharField(allow_null=True, help_text="Why there is no digest.")
-    found = serializers.IntegerField(help_text="How many raw items were available.")
-    generated_item = PublicIdField("gen", allow_null=True)
-    by = serializers.CharField(allow_null=True, help_text="Who requested it; null: it was scheduled.")
-    created_at = MomentField()
-
-
-class SeriesSlot(serializers.Serializer[Any]):
-    at = MomentField()
-    local_time = serializers.CharField()
-
-
-class SeriesDetail(Series):
-    next_slots = SeriesSlot(many=True)
-    holds_now = serializers.ListField(
-        child=PublicIdField("raw"),
-        help_text="What it would include now, in order; with fewer than the minimum, nothing is made.",
-    )
-    issues = SeriesIssue(many=True)
-
-
 class SeriesView(PipelineResource):
     """The workspace's series of digests."""
 
@@ -160,27 +110,27 @@ class SeriesView(PipelineResource):
         summary="List series",
         parameters=openapi_parameters(PAGING),
         responses=openapi_responses(
-            {200: response_schemas.listing(Series), 304: OpenApiResponse(description="Unchanged.")}
+            {200: listing(resources.Series), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         series_page = page(request, self.rows(SeriesRow).filter(deleted_at=None), query)
-        return series_page.respond(request, [payloads.series(row) for row in series_page.rows])
+        return series_page.respond(request, [resources.Series.serialize(row) for row in series_page.rows])
 
     @extend_schema(
         operation_id="series_create",
         summary="Create a series of digests",
         parameters=POST_PARAMETERS,
         request=SeriesInput,
-        responses=openapi_responses({201: Series}, 409, 413, 415, 422),
+        responses=openapi_responses({201: resources.Series}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = _as_settings(self.read_body(request, SeriesInput))
         row = series.create(
             self.caller.workspace, values, test=self.caller.test, now=utc_now(), by=self.caller.actor
         )
-        answer = payloads.series(row)
+        answer = resources.Series.serialize(row)
         headers = {"Location": f"/v1/series/{answer['id']}", "ETag": _tag(row)}
         return Response(answer, status=201, headers=headers)
 
@@ -188,23 +138,24 @@ class SeriesView(PipelineResource):
         operation_id="series_retrieve",
         summary="Read a series: its next times, preview and history",
         parameters=[path_id("ser")],
-        responses=openapi_responses({200: SeriesDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses(
+            {200: resources.SeriesDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self._find(id)
         read_query(request, {})
         now = utc_now()
         slots = series.next_slots(row, after=now, most=limits.SERIES_SHOWN)
-        answer = {
-            **payloads.series(row),
-            "next_slots": [{"at": format_utc(slot.moment), "local_time": slot.clock.text} for slot in slots],
-            "holds_now": [
+        issues = list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])
+        answer = resources.SeriesDetail.serialize(
+            row,
+            next_slots=slots,
+            holds_now=[
                 ids.encode("raw", raw_item.pk) for raw_item in series.select_items(row, now=now).raw_items
             ],
-            "issues": _serialize_issues(
-                self.caller.workspace, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])
-            ),
-        }
+            issues=_with_digests(self.caller.workspace, issues),
+        )
         return respond_with_tag(request, answer, tag=_tag(row, answer))
 
     @extend_schema(
@@ -212,7 +163,7 @@ class SeriesView(PipelineResource):
         summary="Change, pause or resume a series",
         parameters=[path_id("ser"), IF_MATCH],
         request=SeriesChanges,
-        responses=openapi_responses({200: Series}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: resources.Series}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
@@ -221,7 +172,7 @@ class SeriesView(PipelineResource):
             changed = series.change(
                 row, values, now=utc_now(), by=self.caller.actor, expected_version=expected_version
             )
-        return Response(payloads.series(changed), headers={"ETag": _tag(changed)})
+        return Response(resources.Series.serialize(changed), headers={"ETag": _tag(changed)})
 
     @extend_schema(
         operation_id="series_delete",
@@ -241,7 +192,7 @@ class SeriesView(PipelineResource):
         summary="Make a digest of the series now",
         parameters=[path_id("ser"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: SeriesIssue}, 402, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.SeriesIssue}, 402, 404, 409, 412, 413, 415, 422),
     )
     def make(self, request: Request, id: str) -> Response:
         """Beside those of its times; 409 `too_few_items` where there is too little to tell."""
@@ -249,8 +200,8 @@ class SeriesView(PipelineResource):
         self.read_body(request, NoFields)
         with conditions_on(row, request) as expected_version, self.quota_before_conflict(DIGEST.credits):
             issue = series.make_now(row, by=self.caller.actor, expected_version=expected_version)
-        (answer,) = _serialize_issues(self.caller.workspace, [issue])
-        return Response(answer, status=202)
+        (row_of_issue,) = _with_digests(self.caller.workspace, [issue])
+        return Response(resources.SeriesIssue.serialize(row_of_issue), status=202)
 
     def _find(self, id: str) -> SeriesRow:
         row: SeriesRow = self.find(
@@ -259,16 +210,13 @@ class SeriesView(PipelineResource):
         return row
 
 
-def _serialize_issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, Any]]:
-    """Return the issues, each with its digest if that still exists."""
+def _with_digests(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, Any]]:
+    """Return the issues as `SeriesIssue` takes them, each with its digest if that still exists."""
     runs = [row.generation_id for row in rows if row.generation_id is not None]
     items_of_runs = GeneratedItem.objects.of(workspace).filter(generation_id__in=runs, deleted_at=None)
     items = items_of_runs.order_by("-variant_index")
     digests = dict(items.values_list("generation_id", "id"))
-    return [
-        payloads.series_issue(row, digests.get(row.generation_id) if row.generation_id else None)
-        for row in rows
-    ]
+    return [{**row_of(row), "digest_id": digests.get(row.generation_id)} for row in rows]
 
 
 def _tag(row: SeriesRow, answer: Mapping[str, Any] | None = None) -> str:

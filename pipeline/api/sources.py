@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -15,11 +15,11 @@ from config.core.api.fields import NoFields
 from config.core.api.jsonio import flatten_errors
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, choices, read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
-from config.core.datetimes import format_utc_or_none
 from config.core.errors import AppError, Invalid
-from pipeline import payloads, search
-from pipeline.api import response_schemas, search_pages
+from pipeline import resources, search
+from pipeline.api import search_pages
 from pipeline.api.base import (
     ACT_PARAMETERS,
     IF_MATCH,
@@ -29,14 +29,12 @@ from pipeline.api.base import (
     as_settings,
     path_id,
 )
-from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
 from pipeline.personas.lane_slots import with_picks
 from pipeline.switches import availability
-from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,15 +42,13 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
     from config.core.errors import Detail
-    from pipeline.sources.base import Entry
 
 FILTERS = {
     **PAGING,
     "q": search_pages.search_parameter("name and address"),
-    "type": choice(*SOURCE_TYPES),
+    "type": choice(*resources.SOURCE_TYPES),
     "status": choices(*SourceStatus.values),
 }
-MAX_EXCERPT_CHARACTERS: Final = 300
 ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values)}
 
 
@@ -126,7 +122,7 @@ class SourceView(PipelineResource):
         parameters=openapi_parameters(FILTERS),
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.Source),
+                200: listing(resources.Source),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
@@ -145,25 +141,25 @@ class SourceView(PipelineResource):
                 rows,
                 is_narrowed=True,
                 find=lambda among: search.find_sources(rows if among is None else among, query["q"]),
-                read=search_pages.read_values(payloads.SOURCE_FIELDS),
+                read=search_pages.read_values(resources.Source.columns()),
             )
         else:
-            source_page = page(request, rows.values(*payloads.SOURCE_FIELDS), query)
-        return source_page.respond(request, [payloads.source(row) for row in source_page.rows])
+            source_page = page(request, rows.values(*resources.Source.columns()), query)
+        return source_page.respond(request, [resources.Source.serialize(row) for row in source_page.rows])
 
     @extend_schema(
         operation_id="sources_create",
         summary="Register a source",
         parameters=POST_PARAMETERS,
         request=SourceInput,
-        responses=openapi_responses({201: response_schemas.Source}, 402, 409, 413, 415, 422),
+        responses=openapi_responses({201: resources.Source}, 402, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         settings = self._read_settings(request)
         registered = secrets.register(self.caller.workspace, settings, test=self.caller.test)
-        body = payloads.source(payloads.row_of(registered.source))
+        body = resources.Source.serialize(registered.source, inbound_secret=registered.secret or None)
         response = Response(
-            _with_secret(body, registered),
+            body,
             status=201,
             headers={"Location": f"/v1/sources/{body['id']}", "ETag": _tag(body)},
         )
@@ -174,13 +170,13 @@ class SourceView(PipelineResource):
         summary="Read a source",
         parameters=[path_id("src")],
         responses=openapi_responses(
-            {200: response_schemas.Source, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.Source, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         read_query(request, {})
-        body = payloads.source(payloads.row_of(row))
+        body = resources.Source.serialize(row)
         return respond_with_tag(request, body, tag=_tag(body))
 
     @extend_schema(
@@ -188,7 +184,7 @@ class SourceView(PipelineResource):
         summary="Change, pause or resume a source",
         parameters=[path_id("src"), IF_MATCH],
         request=SourceChanges,
-        responses=openapi_responses({200: response_schemas.Source}, 402, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: resources.Source}, 402, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
@@ -201,8 +197,8 @@ class SourceView(PipelineResource):
                 now=utc_now(),
                 expected_version=expected_version,
             )
-        body = payloads.source(payloads.row_of(changed.source))
-        return Response(_with_secret(body, changed), headers={"ETag": _tag(body)})
+        body = resources.Source.serialize(changed.source, inbound_secret=changed.secret or None)
+        return Response(body, headers={"ETag": _tag(body)})
 
     @extend_schema(
         operation_id="sources_delete",
@@ -222,28 +218,28 @@ class SourceView(PipelineResource):
         summary="Poll a source now",
         parameters=[path_id("src"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Source}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.Source}, 404, 409, 412, 413, 415, 422),
     )
     def poll(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         self.read_body(request, NoFields)
         with conditions_on(row, request) as expected_version:
             polled = collect.poll_now(row, now=utc_now(), expected_version=expected_version)
-        return Response(payloads.source(payloads.row_of(polled)), status=202)
+        return Response(resources.Source.serialize(polled), status=202)
 
     @extend_schema(
         operation_id="sources_preview",
         summary="Preview a source; creates nothing",
         parameters=POST_PARAMETERS,
         request=SourceInput,
-        responses=openapi_responses({200: response_schemas.SourcePreview}, 409, 413, 415, 422),
+        responses=openapi_responses({200: resources.SourcePreview}, 409, 413, 415, 422),
     )
     def preview(self, request: Request) -> Response:
         settings = self._read_settings(request)
         source_preview = collect.preview(
             self.caller.workspace, settings, test=self.caller.test, now=utc_now()
         )
-        return Response(_serialize_preview(source_preview))
+        return Response(resources.SourcePreview.serialize(source_preview))
 
     @extend_schema(
         operation_id="sources_entries",
@@ -251,7 +247,7 @@ class SourceView(PipelineResource):
         parameters=[path_id("src"), *openapi_parameters(ENTRY_FILTERS)],
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.SourceEntry),
+                200: listing(resources.SourceEntry),
                 304: OpenApiResponse(description="Unchanged."),
             },
             404,
@@ -263,8 +259,8 @@ class SourceView(PipelineResource):
         rows = SourceEntry.objects.of(self.caller.workspace).filter(source=source)
         if "decision" in query:
             rows = rows.filter(decision__in=query["decision"])
-        entry_page = page(request, rows.values(*payloads.SOURCE_ENTRY_FIELDS), query)
-        return entry_page.respond(request, [payloads.source_entry(row) for row in entry_page.rows])
+        entry_page = page(request, rows.values(*resources.SourceEntry.columns()), query)
+        return entry_page.respond(request, [resources.SourceEntry.serialize(row) for row in entry_page.rows])
 
     @extend_schema(
         operation_id="sources_slots",
@@ -272,7 +268,7 @@ class SourceView(PipelineResource):
         parameters=[path_id("src"), *openapi_parameters(PAGING)],
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.BrandSlot),
+                200: listing(resources.BrandSlot),
                 304: OpenApiResponse(description="Unchanged."),
             },
             404,
@@ -284,7 +280,8 @@ class SourceView(PipelineResource):
         slot_page = page(request, BrandSlot.objects.of(self.caller.workspace).filter(source=source), query)
         slots_with_picks = with_picks(self.caller.workspace.pk, slot_page.rows)
         return slot_page.respond(
-            request, [payloads.brand_slot(entry.slot, entry.picks) for entry in slots_with_picks]
+            request,
+            [resources.BrandSlot.serialize(entry.slot, picks=entry.picks) for entry in slots_with_picks],
         )
 
 
@@ -304,42 +301,7 @@ def _with_advice(details: Iterable[Detail], advice: dict[str, str]) -> list[Deta
     ]
 
 
-def _with_secret(body: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:
-    """Return the body, with the secret for a webhook source's sender if one was made; it is shown only once."""
-    return {**body, "inbound_secret": registered.secret} if registered.secret else dict(body)
-
-
 def _tag(body: Mapping[str, Any]) -> str:
     """Return a tag that changes with polls too, because they don't change the version."""
     poll_values = (body["last_polled_at"], body["next_poll_at"], (body["last_error"] or {}).get("at"))
     return strong_tag(body["version"], body["status"], *(moment or "" for moment in poll_values))
-
-
-def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
-    """Return a preview, in which the decision `unchanged` is called `duplicate`."""
-    return {
-        "title": source_preview.title,
-        "entries": [
-            {
-                "external_id": previewed.entry.external_id or None,
-                "url": previewed.entry.url or None,
-                "title": previewed.entry.title,
-                "published_at": format_utc_or_none(previewed.entry.published_at),
-                "excerpt": _excerpt(previewed.entry),
-                "decision": "duplicate" if previewed.decision == "unchanged" else previewed.decision,
-                "decided_by": previewed.decided_by,
-                "code": previewed.code,
-                "message": previewed.message,
-            }
-            for previewed in source_preview.entries
-        ],
-        "notes": [{"code": note.code, "message": note.message} for note in source_preview.notes],
-        "moved_to": source_preview.moved_to or None,
-        "price_in_credits": source_preview.price_in_credits,
-    }
-
-
-def _excerpt(entry: Entry) -> str:
-    # The body, which may have 5 MB, is cut before it is parsed: to twenty times the excerpt, because of the markup.
-    text = seen_text(entry.body[: MAX_EXCERPT_CHARACTERS * 20], entry.body_format)
-    return " ".join(text.split())[:MAX_EXCERPT_CHARACTERS]

@@ -13,10 +13,10 @@ from config.core import ids
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import PublicIdField, StrictSerializer
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import ObjectField
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from pipeline import limits
-from pipeline.api import response_schemas
+from pipeline import limits, resources
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated_items.serialize import item_response
 from pipeline.api.inputs.fields import OpenObjectField
@@ -62,7 +62,7 @@ class StoryboardShown(serializers.Serializer[Any]):
     fixed = serializers.CharField(
         allow_null=True, help_text="Why scenes keep their lengths and order; null where they need not."
     )
-    storyboard = response_schemas.ObjectField()
+    storyboard = ObjectField()
 
 
 class StoryboardView(PipelineResource):
@@ -99,7 +99,7 @@ class StoryboardView(PipelineResource):
         summary="Render the film again from a changed storyboard",
         parameters=[path_id("gen"), IF_MATCH],
         request=StoryboardInput,
-        responses=openapi_responses({202: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({202: resources.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         """The item is `generating` meanwhile; no model is asked, and it costs no credits."""

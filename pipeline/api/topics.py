@@ -12,7 +12,6 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
-    MomentField,
     PublicIdField,
     StrictBooleanField,
     StrictCharField,
@@ -21,9 +20,9 @@ from config.core.api.fields import (
 )
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, public_id, read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
-from pipeline import limits, payloads
-from pipeline.api import response_schemas
+from pipeline import limits, resources
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, as_settings, path_id
 from pipeline.api.inputs.fields import PatternField, WebAddressField
 from pipeline.models import Topic as TopicRow
@@ -106,38 +105,6 @@ class TopicChanges(_TopicFields):
     title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS, required=False)
 
 
-class Evidence(serializers.Serializer[Any]):
-    url = serializers.CharField(allow_blank=True)
-    text = serializers.CharField(allow_blank=True)
-
-
-class Season(serializers.Serializer[Any]):
-    def get_fields(self) -> dict[str, Any]:
-        return {name: serializers.CharField() for name in ("from", "to")}
-
-
-class Topic(serializers.Serializer[Any]):
-    id = PublicIdField("top")
-    title = serializers.CharField()
-    notes = serializers.CharField(allow_blank=True)
-    angles = serializers.ListField(child=serializers.CharField())
-    evidence = Evidence(many=True)
-    weight = serializers.IntegerField()
-    cooldown_days = serializers.IntegerField()
-    max_per_month = serializers.IntegerField(allow_null=True)
-    season = Season(allow_null=True)
-    is_active = serializers.BooleanField()
-    persona = PublicIdField("per", allow_null=True)
-    source = PublicIdField(  # type: ignore[assignment]  # the API's own name
-        "src", allow_null=True, help_text="The source in whose own list it stands."
-    )
-    last_used_at = MomentField(allow_null=True)
-    test = serializers.BooleanField()
-    version = serializers.IntegerField()
-    created_at = MomentField()
-    updated_at = MomentField()
-
-
 class TopicView(PipelineResource):
     """The workspace's topics."""
 
@@ -157,7 +124,7 @@ class TopicView(PipelineResource):
         summary="List topics",
         parameters=openapi_parameters(FILTERS),
         responses=openapi_responses(
-            {200: response_schemas.listing(Topic), 304: OpenApiResponse(description="Unchanged.")}
+            {200: listing(resources.Topic), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:
@@ -169,22 +136,22 @@ class TopicView(PipelineResource):
             rows = rows.filter(source_id=query["source"])
         if "is_active" in query:
             rows = rows.filter(is_active=query["is_active"] == "true")
-        topic_page = page(request, rows.values(*payloads.TOPIC_FIELDS), query)
-        return topic_page.respond(request, [payloads.topic(row) for row in topic_page.rows])
+        topic_page = page(request, rows.values(*resources.Topic.columns()), query)
+        return topic_page.respond(request, [resources.Topic.serialize(row) for row in topic_page.rows])
 
     @extend_schema(
         operation_id="topics_create",
         summary="Add a topic to the pool",
         parameters=POST_PARAMETERS,
         request=TopicInput,
-        responses=openapi_responses({201: Topic}, 409, 413, 415, 422),
+        responses=openapi_responses({201: resources.Topic}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = self.read_body(request, TopicInput)
         topic = topics.create(
             self.caller.workspace, as_settings(values), test=self.caller.test, now=utc_now()
         )
-        answer = payloads.topic(payloads.row_of(topic))
+        answer = resources.Topic.serialize(topic)
         headers = {"Location": f"/v1/topics/{answer['id']}", "ETag": _tag(topic)}
         return Response(answer, status=201, headers=headers)
 
@@ -192,12 +159,14 @@ class TopicView(PipelineResource):
         operation_id="topics_retrieve",
         summary="Read a topic",
         parameters=[path_id("top")],
-        responses=openapi_responses({200: Topic, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses(
+            {200: resources.Topic, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
         read_query(request, {})
-        answer = payloads.topic(payloads.row_of(row))
+        answer = resources.Topic.serialize(row)
         return respond_with_tag(request, answer, tag=_tag(row))
 
     @extend_schema(
@@ -205,7 +174,7 @@ class TopicView(PipelineResource):
         summary="Change a topic, switch it off or on",
         parameters=[path_id("top"), IF_MATCH],
         request=TopicChanges,
-        responses=openapi_responses({200: Topic}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: resources.Topic}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
@@ -217,7 +186,7 @@ class TopicView(PipelineResource):
                 now=utc_now(),
                 expected_version=expected_version,
             )
-        return Response(payloads.topic(payloads.row_of(changed)), headers={"ETag": _tag(changed)})
+        return Response(resources.Topic.serialize(changed), headers={"ETag": _tag(changed)})
 
     @extend_schema(
         operation_id="topics_delete",

@@ -17,8 +17,7 @@ from config.core.api.fields import unknown_names
 from config.core.api.jsonio import PayloadTooLarge, UnsupportedMediaType
 from config.core.api.query_params import read_query
 from config.core.errors import Detail, Invalid
-from pipeline import limits, payloads
-from pipeline.api import response_schemas
+from pipeline import limits, resources
 from pipeline.api.base import POST_PARAMETERS, PipelineResource
 from pipeline.media import uploads
 
@@ -68,7 +67,7 @@ class UploadView(PipelineResource):
         summary="Upload a file",
         parameters=POST_PARAMETERS,
         request=_BODY,
-        responses=openapi_responses({201: response_schemas.Upload}, 409, 413, 415, 422),
+        responses=openapi_responses({201: resources.Upload}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""
@@ -80,7 +79,7 @@ class UploadView(PipelineResource):
             actor=self.caller.actor,
             inspected=self.inspected,
         )
-        body = payloads.upload(payloads.row_of(row))
+        body = resources.Upload.serialize(row)
         # No Location header: an upload can't be read, only named in a raw item by its id.
         return Response(body, status=201)
 

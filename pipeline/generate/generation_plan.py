@@ -23,7 +23,7 @@ from pipeline.writers.base import screen_source
 from pipeline.writers.extractive import blocking_rule, brief_of, draft_without_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
     from uuid import UUID
 
     from accounts.models import Workspace
@@ -99,6 +99,24 @@ class GenerationPlan:
     @property
     def price(self) -> int:
         return sum(share.engine.credits * share.variants for share in self.shares)
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """The reason of each engine of which nothing can be made, by the engine's display name."""
+        possible = {engine.name for engine in self.engines}
+        reasons: dict[str, str] = {}
+        for skipped in self.skipped:
+            if skipped.engine_output not in possible:
+                reasons.setdefault(skipped.engine_output, skipped.message)
+        return reasons
+
+    def narrowed_to(self, names: Container[str]) -> GenerationPlan:
+        """Return the plan of these engines alone, which are named by display name."""
+        return GenerationPlan(
+            tuple(share for share in self.shares if share.engine.name in names),
+            tuple(skipped for skipped in self.skipped if skipped.engine_output in names),
+            self.variants,
+        )
 
     @property
     def why_not(self) -> tuple[str, ...]:

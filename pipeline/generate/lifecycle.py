@@ -11,7 +11,7 @@ from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.prepared_queries import Prepared
-from pipeline import events, payloads, publish
+from pipeline import events, publish, resources
 from pipeline.generate import raw_item_outcomes, recoverable_failures
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import has_key
@@ -299,8 +299,8 @@ def record_item_event(generation: Generation, item: GeneratedItem, event_type: s
         workspace_id=item.workspace_id,
         test=item.test,
         data={
-            "generated_item": payloads.generated_item(
-                payloads.row_of(item),
+            "generated_item": resources.GeneratedItem.serialize(
+                item,
                 assets=draw_pictures.files_of(item),
                 requires_approval=generation.workspace.requires_approval,
                 now=now,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from config.core.api.row_serializers import row_of
 from config.core.ids import encode
-from pipeline import payloads
+from pipeline import resources
 from pipeline.generate import recoverable_failures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.states import ITEMS_IN_MAKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
 
 PENDING, MADE, SKIPPED, FAILED = "pending", "made", "skipped", "failed"
+COLUMNS: Final = (*resources.RawItem.columns(), "skipped")
+"""The columns of a raw item that `serialize_raw_items` needs."""
 _RAW_FIELDS: Final = ("id", "engines", "variants", "skipped", "status", "reason", "deleted_at")
 _OPEN: Final = frozenset({"queued", "processing", "waiting_quota"})
 _FIELDS: Final = (
@@ -58,19 +61,19 @@ def read_outcomes(
 
 def read_outcomes_of(raw: RawItem) -> list[dict[str, Any]]:
     """Return the outcomes of one raw item, as `read_outcomes` does for many."""
-    return read_outcomes(raw.workspace, [payloads.row_of(raw)])[raw.pk]
+    return read_outcomes(raw.workspace, [row_of(raw)])[raw.pk]
 
 
 def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
     """Return a raw item as the API and its events show it."""
-    return serialize_raw_items(raw.workspace, [payloads.row_of(raw)])[0]
+    return serialize_raw_items(raw.workspace, [row_of(raw)])[0]
 
 
 def serialize_raw_items(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return raw items of one workspace as the API shows them; `rows` are their columns."""
     outcomes = read_outcomes(workspace, rows)
     return [
-        payloads.raw_item(
+        resources.RawItem.serialize(
             {**row, "reason": current_reason(row["reason"], outcomes[row["id"]])},
             outcomes=outcomes[row["id"]],
         )
@@ -108,9 +111,9 @@ def current_reason(
 
 def serialize_new_raw_item(raw: RawItem, items: Iterable[GeneratedItem]) -> dict[str, Any]:
     """Return a raw item that was just planned, from rows in memory; nothing is queried."""
-    row = payloads.row_of(raw)
+    row = row_of(raw)
     made = [{name: getattr(item, name) for name in _FIELDS} for item in items]
-    return payloads.raw_item(row, outcomes=outcomes_of(row, made))
+    return resources.RawItem.serialize(row, outcomes=outcomes_of(row, made))
 
 
 def outcomes_of(row: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import OperationalError
-from django.http import JsonResponse
+from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
@@ -18,6 +18,7 @@ from config.core.api.jsonio import raw_body
 from config.core.clock import utc_now
 from config.core.errors import AppError, Detail, NotFound
 from config.core.ids import encode
+from config.core.json_encoding import dump
 from config.core.middleware import error_response
 from pipeline import limits
 from pipeline.ingest.inbound_deliveries import receive
@@ -25,7 +26,7 @@ from pipeline.mailing import bounces
 from pipeline.models import Source
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
 log = structlog.get_logger(__name__)
 _STATUS_BY_OUTCOME: Final = {"new": 202, "failed": 202}
@@ -63,10 +64,14 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
     headers = {name.lower(): value for name, value in request.headers.items()}
     received = receive.receive(source, receive.IncomingDelivery(body, headers), now=utc_now())
     if received.outcome == "challenge":
-        return JsonResponse({"challenge": received.challenge})
+        return _answer({"challenge": received.challenge})
     if received.problem is not None and received.shows_refusals:
         raise received.problem
-    return JsonResponse(_serialize_result(received), status=_STATUS_BY_OUTCOME.get(received.outcome, 200))
+    return _answer(_serialize_result(received), status=_STATUS_BY_OUTCOME.get(received.outcome, 200))
+
+
+def _answer(data: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    return HttpResponse(dump(data), status=status, content_type="application/json")
 
 
 def _serialize_result(received: receive.DeliveryResult) -> dict[str, Any]:
@@ -124,4 +129,4 @@ def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
     outcome = bounces.receive(secret, body, now=utc_now())
     if outcome is None:
         raise NotFound
-    return JsonResponse({"outcome": outcome})
+    return _answer({"outcome": outcome})

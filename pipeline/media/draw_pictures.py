@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.database.prepared_queries import Prepared
 from config.core.ids import decode
-from pipeline import payloads
+from pipeline import resources
 from pipeline.engines.base import Check
 from pipeline.media import files, source_media, uploads
 from pipeline.models import Asset, Upload
@@ -119,7 +119,7 @@ def _kind_of(mime_type: str) -> str:
 
 
 def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
-    """Return the rows of the files that are served as this item's, as `payloads` takes them."""
+    """Return the rows of the files that are served as this item's, as `Asset.serialize` takes them."""
     return _FILES_QUERY.ask(item=item.pk)
 
 
@@ -127,7 +127,7 @@ _FILES_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda item: (
         Asset.everywhere.filter(item_id=item, revoked_at=None)
         .order_by("position", "id")
-        .values(*payloads.ASSET_FIELDS)
+        .values(*resources.Asset.columns())
     )
 )
 

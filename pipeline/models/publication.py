@@ -114,6 +114,9 @@ class PublicationQuerySet(models.QuerySet[Any]):
     def published(self) -> Self:
         return self.filter(status=PublicationStatus.PUBLISHED)
 
+    def failed(self) -> Self:
+        return self.filter(status=PublicationStatus.FAILED)
+
     def unknown(self) -> Self:
         return self.filter(status=PublicationStatus.UNKNOWN)
 

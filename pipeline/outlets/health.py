@@ -14,7 +14,7 @@ from accounts import notices
 from config.core import dispatcher, states, work_queue
 from config.core.datetimes import format_utc
 from config.core.ids import encode
-from pipeline import events, payloads
+from pipeline import events, resources
 from pipeline.models import MailQueue, Outlet, OutletStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
 
@@ -65,7 +65,7 @@ def mark_lost(
         "outlet.needs_reconnect",
         workspace_id=outlet.workspace_id,
         test=test,
-        data={"outlet": payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)},
+        data={"outlet": resources.Outlet.serialize(outlet, is_default=outlet.is_default)},
         request=request,
         now=now,
     )

@@ -18,9 +18,9 @@ from config.core.ids import encode
 from pipeline import plugins
 from pipeline.models import OAuthApp
 from pipeline.outlets.simulated_server import SimulatedServer
-from pipeline.payloads import feed_addresses
 from pipeline.platforms.base import Account, Platform
 from pipeline.plugins import PluginError
+from pipeline.resources import feed_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -30,11 +30,22 @@ def engine_choices(*, made_from: str = "") -> Choices:
     With `made_from`, only engines that take it are returned. Engines that only a series can use are left out, because
     no single item can choose them, and so are engines that can't run on this instance.
     """
-    available = [engine for engine in availability.engines() if engine.made_from != ("series",)]
+    return [(engine.name, _engine_label(engine)) for engine in _choosable_engines(made_from)]
+
+
+def short_engine_choices(*, made_from: str = "") -> Choices:
+    """Return the same pairs with labels of name and price alone."""
     return [
-        (engine.name, _engine_label(engine))
-        for engine in available
-        if not made_from or made_from in engine.made_from
+        (engine.name, _two_lines(engine.name, credits_label(engine.credits)))
+        for engine in _choosable_engines(made_from)
+    ]
+
+
+def _choosable_engines(made_from: str) -> list[Engine]:
+    return [
+        engine
+        for engine in availability.engines()
+        if engine.made_from != ("series",) and (not made_from or made_from in engine.made_from)
     ]
 
 
@@ -44,7 +55,15 @@ def outlet_choices(workspace: Workspace) -> Choices:
     The label has the platform, or "Test channel" for a simulated outlet.
     """
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
-    return [(encode("out", outlet.pk), _outlet_label(outlet)) for outlet in rows]
+    return [(encode("out", outlet.pk), outlet_label(outlet)) for outlet in rows]
+
+
+def outlet_label(outlet: Outlet) -> str:
+    """Return name and platform of an outlet as a label, or its name alone if that says the platform."""
+    platform = plugins.get("platforms", outlet.platform, Platform)
+    platform_label = str(_("Test channel") if outlet.is_simulated else platform.label)
+    is_named_so = outlet.name.casefold() == platform_label.casefold()
+    return outlet.name if is_named_so else _two_lines(outlet.name, platform_label)
 
 
 def persona_choices(workspace: Workspace) -> Choices:
@@ -63,13 +82,6 @@ def _engine_label(engine: Engine) -> str:
     details = f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}"
     format_label = labels.FORMATS.get(engine.kind)
     return _two_lines(engine.name, f"{format_label} · {details}" if format_label else details)
-
-
-def _outlet_label(outlet: Outlet) -> str:
-    """Return name and platform of an outlet as a label."""
-    platform = plugins.get("platforms", outlet.platform, Platform)
-    platform_label = _("Test channel") if outlet.is_simulated else str(platform.label)
-    return _two_lines(outlet.name, platform_label)
 
 
 def _two_lines(name: str, details: str) -> str:

@@ -15,13 +15,12 @@ from config.core import ids
 from config.core.clock import utc_now
 from config.core.errors import NotFound
 from config.core.middleware import error_response
-from pipeline import payloads
+from pipeline import resources
 from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import hit_counts
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items.preview import OTHER_SIZE, sanitize_html
-from pipeline.payloads import feed_addresses, feed_page_address
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed.documents import (
     ATOM_TYPE,
@@ -34,6 +33,7 @@ from pipeline.platforms.feed.documents import (
     render_json_feed,
     render_rss,
 )
+from pipeline.resources import feed_addresses, feed_page_address
 from pipeline.text import article_metadata
 from pipeline.text.body_html import to_html
 
@@ -197,7 +197,7 @@ def _load_entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[Feed
         # The page shows a picture once; other sizes are for platforms.
         assets = assets.exclude(role=OTHER_SIZE)
     for asset in assets.order_by("position", "id"):
-        url = payloads.asset(payloads.row_of(asset))["url"]
+        url = resources.Asset.serialize(asset)["url"]
         files.setdefault(asset.item_id, []).append(Enclosure(url, asset.mime_type, asset.bytes))
     # An item that is being purged at this moment has no revision any more, so it is left out.
     rows_with_revision = [(row, revisions.get((row.item_id, row.revision))) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.apps import apps
@@ -12,12 +12,15 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
 from accounts.pages.page_access import Place, workspace_page
+from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
 from config.core.database.search_words import fold
 from config.core.ids import decode
 from pipeline import labels, limits, search
 from pipeline.models import GeneratedItem, Outlet, Publication, Source
 from pipeline.models.generated_item import APPROVAL_FIELDS
 from pipeline.pages import navigation
+from pipeline.pages.items import publications
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 MAX_RESULTS: Final = 8
 """The most results of each group that are shown."""
+LABEL_CHARACTERS: Final = 100
+EXCERPT_CHARACTERS: Final = 140
 
 
 class _Command(NamedTuple):
@@ -63,7 +68,16 @@ _COMMANDS: Final = (
     _Command(_("Create an API key"), "key_create", "manage", "key-round"),
     _Command(_("Add a webhook"), "webhook_add", "manage", "webhook"),
 )
-_ITEM_RESULT_FIELDS: Final = ("title", "excerpt", "engine_output", "status", "held", *APPROVAL_FIELDS)
+_ITEM_RESULT_FIELDS: Final = (
+    "title",
+    "excerpt",
+    "body",
+    "body_format",
+    "engine_output",
+    "status",
+    "held",
+    *APPROVAL_FIELDS,
+)
 _NOT_DELETED: Final[Mapping[str, Any]] = {"deleted_at": None}
 _LIVE: Final[Mapping[str, Any]] = {**_NOT_DELETED, "test": False}
 _TARGETS_BY_PREFIX: Final[Mapping[str, _Target]] = {
@@ -88,13 +102,24 @@ class Found:
     address: str
     icon: str
     note: str = ""
+    parts: tuple[TextPart, ...] = ()
+    """The label around the words that were searched for."""
+    excerpt: tuple[TextPart, ...] = ()
+    """The text of an item around these words; empty if its label has them."""
 
 
 @workspace_page("look", methods=("GET",))
 def everything(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the results of the query `q`; with the header `X-Part: 1`, without the page around them."""
     text = request.GET.get("q", "").replace("\x00", "").strip()[: limits.SEARCH_CHARACTERS]
-    groups = [(label, rows) for label, rows in _result_groups(place, text) if rows]
+    groups = [
+        (
+            label,
+            [replace(row, parts=excerpt_around(row.label, text, length=LABEL_CHARACTERS)) for row in rows],
+        )
+        for label, rows in _result_groups(place, text)
+        if rows
+    ]
     template = (
         "pages/search/results.html" if request.headers.get("X-Part") == "1" else "pages/search/page.html"
     )
@@ -144,22 +169,32 @@ def _find_items(place: Place, text: str) -> list[Found]:
     keys = search.find_items(place.workspace.pk, text, max_results=MAX_RESULTS)
     rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
     items_by_id = {item.pk: item for item in rows.only(*_ITEM_RESULT_FIELDS)}
+    items = [items_by_id[key] for key in keys if key in items_by_id]
+    spreads = publications.count_by_status(place.workspace, [(item.pk, item.status) for item in items])
     return [
         Found(
             item.title or item.excerpt or item.engine_output,
-            place.url_of("item_page", gen=key),
+            place.url_of("item_page", gen=item.pk),
             "newspaper",
-            f"{item.engine_output} · {_status_label(item)}",
+            f"{item.engine_output} · {_status_label(item, spreads.get(item.pk, {}))}",
+            excerpt=_excerpt_of(item, text),
         )
-        for key in keys
-        if (item := items_by_id.get(key)) is not None
+        for item in items
     ]
 
 
-def _status_label(row: GeneratedItem) -> str:
+def _excerpt_of(item: GeneratedItem, text: str) -> tuple[TextPart, ...]:
+    """Return the item's text around the words, or nothing if its title has them or its text doesn't."""
+    if has_match(excerpt_around(item.title, text, length=LABEL_CHARACTERS)):
+        return ()
+    excerpt = excerpt_around(plain_text(item.body, item.body_format), text, length=EXCERPT_CHARACTERS)
+    return excerpt if has_match(excerpt) else ()
+
+
+def _status_label(row: GeneratedItem, spread: Mapping[str, int]) -> str:
     """Return the item's status as pages show it."""
     badge = labels.of_status(row.status, is_approved=row.is_approved, is_held=bool(row.held))
-    return str(badge.label)
+    return str(labels.of_spread(badge, row.status, spread).label)
 
 
 def _find_sources(place: Place, text: str) -> list[Found]:

@@ -132,6 +132,7 @@ urlpatterns = [
     page_path(_SOURCE, source_views.source, "source_page"),
     page_path(f"{_SOURCE}/edit", source_actions.source_edit, "source_edit"),
     page_path(f"{_SOURCE}/pause", source_actions.source_pause, "source_pause"),
+    page_path(f"{_SOURCE}/formats", source_actions.source_formats, "source_formats"),
     page_path(f"{_SOURCE}/poll", source_actions.source_poll, "source_poll_now"),
     page_path(f"{_SOURCE}/delete", source_actions.source_delete, "source_delete"),
     page_path(f"{_SOURCE}/restore", source_actions.source_restore, "source_restore"),

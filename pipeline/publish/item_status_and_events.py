@@ -11,7 +11,7 @@ from config.core import states
 from config.core.database.prepared_queries import Prepared
 from config.core.datetimes import format_utc
 from config.core.ids import encode
-from pipeline import events, payloads
+from pipeline import events, resources
 from pipeline.media import draw_pictures
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE_ITEMS, derive_status
@@ -78,7 +78,7 @@ def read_publications(item: GeneratedItem) -> list[dict[str, Any]]:
 
 _PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda item: (
-        Publication.everywhere.filter(item_id=item).order_by("id").values(*payloads.PUBLICATION_FIELDS)
+        Publication.everywhere.filter(item_id=item).order_by("id").values(*resources.Publication.columns())
     )
 )
 
@@ -93,7 +93,7 @@ def update_item(item: GeneratedItem, **changes: Any) -> None:
 def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[dict[str, Any]]:
     """Write a locked item's status as its publications determine it, in the transaction that changed them.
 
-    `changes` are further columns to write. Returns the publications as `payloads.generated_item` takes them.
+    `changes` are further columns to write. Returns the publications as `GeneratedItem.serialize` takes them.
     """
     rows = read_publications(item)
     status = derive_status(row["status"] for row in rows)
@@ -136,14 +136,14 @@ def record_publication_event(
     `publications` are the item's publications, if they were already read in this transaction.
     """
     data: dict[str, Any] = {
-        "generated_item": payloads.generated_item(
-            payloads.row_of(item),
+        "generated_item": resources.GeneratedItem.serialize(
+            item,
             publications=read_publications(item) if publications is None else publications,
             assets=draw_pictures.files_of(item),
             requires_approval=item.workspace.requires_approval,
             now=now,
         ),
-        "publication": payloads.publication(payloads.row_of(row), now=now),
+        "publication": resources.Publication.serialize(row, now=now),
     }
     if event_type == "published.failed":
         data["error"] = row.error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core import ids
 from config.core.database.prepared_queries import Prepared
-from pipeline import payloads
+from pipeline import resources
 from pipeline.media import files, make_film
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.outlets import short_links
@@ -73,7 +73,7 @@ def payload_of(
         content=item.content,
         assets=tuple(
             PayloadAsset(
-                url=payloads.asset(payloads.row_of(asset))["url"],
+                url=resources.Asset.serialize(asset)["url"],
                 mime_type=asset.mime_type,
                 role=asset.role,
                 alt_text=asset.alt_text,

@@ -9,7 +9,7 @@ from accounts.export import iterate_rows
 from config.core.clock import utc_now
 from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.ids import encode
-from pipeline import mailing, payloads
+from pipeline import mailing, resources
 from pipeline.generate import raw_item_outcomes
 from pipeline.media import files
 from pipeline.models import (
@@ -56,7 +56,7 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield from _schedule_parts(workspace)
     calls = ModelCall.objects.of(workspace)
     yield "model_calls.jsonl", (_model_call_json(row) for row in iterate_rows(calls))
-    rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
+    rows = Upload.objects.of(workspace).values(*resources.Upload.columns())
     yield "uploads.jsonl", (_upload_json(row) for row in iterate_rows(rows))
     yield from _media_files(workspace)
 
@@ -68,44 +68,49 @@ def _settings_parts(workspace: Workspace) -> Iterator[Part]:
     persona_id = defaults.persona_id if defaults else None
     if defaults:
         yield "defaults.jsonl", [_defaults_json(defaults)]
-    personas = Persona.objects.of(workspace).filter(deleted_at=None).values(*payloads.PERSONA_FIELDS)
+    personas = Persona.objects.of(workspace).filter(deleted_at=None).values(*resources.Persona.columns())
     yield (
         "personas.jsonl",
-        (payloads.persona(row, is_default=row["id"] == persona_id) for row in iterate_rows(personas)),
+        (
+            resources.Persona.serialize(row, is_default=row["id"] == persona_id)
+            for row in iterate_rows(personas)
+        ),
     )
     views = SavedView.objects.of(workspace).order_by("name").values("name", "filters")
     yield "saved_views.jsonl", list(views)
-    topics = Topic.objects.of(workspace).filter(deleted_at=None).values(*payloads.TOPIC_FIELDS)
-    yield "topics.jsonl", (payloads.topic(row) for row in iterate_rows(topics))
-    rows = Outlet.objects.of(workspace).filter(deleted_at=None).values(*payloads.OUTLET_FIELDS)
+    topics = Topic.objects.of(workspace).filter(deleted_at=None).values(*resources.Topic.columns())
+    yield "topics.jsonl", (resources.Topic.serialize(row) for row in iterate_rows(topics))
+    rows = Outlet.objects.of(workspace).filter(deleted_at=None).values(*resources.Outlet.columns())
     yield "outlets.jsonl", (_outlet_json(row, outlets) for row in iterate_rows(rows))
-    rows = Source.objects.of(workspace).filter(deleted_at=None).values(*payloads.SOURCE_FIELDS)
+    rows = Source.objects.of(workspace).filter(deleted_at=None).values(*resources.Source.columns())
     yield "sources.jsonl", (_source_json(row) for row in iterate_rows(rows))
 
 
 def _content_parts(workspace: Workspace) -> Iterator[Part]:
     """Yield the sources' entries, the raw items, the generated items and their publications."""
     source_entries = SourceEntry.objects.of(workspace).filter(source__deleted_at=None)
-    entries = source_entries.values(*payloads.SOURCE_ENTRY_FIELDS)
-    yield "source_entries.jsonl", (payloads.source_entry(row) for row in iterate_rows(entries))
-    rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.RAW_ITEM_FIELDS)
+    entries = source_entries.values(*resources.SourceEntry.columns())
+    yield "source_entries.jsonl", (resources.SourceEntry.serialize(row) for row in iterate_rows(entries))
+    rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*raw_item_outcomes.COLUMNS)
     yield "raw_items.jsonl", _serialize_raw_items(workspace, rows)
     bodies = RawBody.objects.of(workspace).filter(raw_item__deleted_at=None)
     yield "raw_bodies.jsonl", (_body_json(row) for row in iterate_rows(bodies))
     now = utc_now()
-    rows = GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.GENERATED_ITEM_FIELDS)
+    rows = (
+        GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*resources.GeneratedItem.columns())
+    )
     requires_approval = workspace.requires_approval
     yield (
         "generated_items.jsonl",
         (
-            payloads.generated_item(row, requires_approval=requires_approval, now=now)
+            resources.GeneratedItem.serialize(row, requires_approval=requires_approval, now=now)
             for row in iterate_rows(rows)
         ),
     )
     revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
     yield "revisions.jsonl", (_revision_json(row) for row in iterate_rows(revisions))
-    rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)
-    yield "publications.jsonl", (payloads.publication(row, now=now) for row in iterate_rows(rows))
+    rows = Publication.objects.of(workspace).values(*resources.Publication.columns())
+    yield "publications.jsonl", (resources.Publication.serialize(row, now=now) for row in iterate_rows(rows))
 
 
 def _mail_parts(workspace: Workspace) -> Iterator[Part]:
@@ -122,13 +127,19 @@ def _schedule_parts(workspace: Workspace) -> Iterator[Part]:
     """Yield the series, recurrences and queues."""
     yield (
         "series.jsonl",
-        (payloads.series(row) for row in iterate_rows(Series.objects.of(workspace).filter(deleted_at=None))),
+        (
+            resources.Series.serialize(row)
+            for row in iterate_rows(Series.objects.of(workspace).filter(deleted_at=None))
+        ),
     )
     recurrences = Recurrence.objects.of(workspace)
-    yield "recurrences.jsonl", (payloads.recurrence(row) for row in iterate_rows(recurrences))
+    yield "recurrences.jsonl", (resources.Recurrence.serialize(row) for row in iterate_rows(recurrences))
     yield (
         "queues.jsonl",
-        (_queue_json(row) for row in iterate_rows(PublishQueue.objects.of(workspace).values())),
+        (
+            _queue_json(row)
+            for row in iterate_rows(PublishQueue.objects.of(workspace).values(*resources.Queue.columns()))
+        ),
     )
 
 
@@ -148,7 +159,7 @@ def _media_files(workspace: Workspace) -> Iterator[Part]:
 
 def _upload_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the upload without its address, which is a secret."""
-    payload = payloads.upload(row)
+    payload = resources.Upload.serialize(row)
     del payload["url"]
     return payload
 
@@ -172,7 +183,7 @@ def _defaults_json(row: WorkspaceDefaults) -> dict[str, Any]:
 
 def _outlet_json(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
     """Return the outlet without the feed's addresses, which are secret."""
-    payload = payloads.outlet(row, is_default=encode("out", row["id"]) in defaults)
+    payload = resources.Outlet.serialize(row, is_default=encode("out", row["id"]) in defaults)
     del payload["feeds"]
     return payload
 
@@ -180,12 +191,12 @@ def _outlet_json(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
 def _queue_json(row: Mapping[str, Any]) -> dict[str, Any]:
     outlets = Outlet.everywhere.filter(queue_id=row["id"], deleted_at=None).order_by("id")
     names = [encode("out", outlet_id) for outlet_id in outlets.values_list("id", flat=True)]
-    return payloads.publish_queue(row, outlets=names)
+    return resources.Queue.serialize(row, outlets=names)
 
 
 def _source_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the source without its inbound address and the secret that verifies senders."""
-    payload = payloads.source(row)
+    payload = resources.Source.serialize(row)
     del payload["inbound_url"]
     payload["config"] = {key: value for key, value in row["config"].items() if key != "verification"}
     return payload

@@ -113,7 +113,8 @@ dismissToasts();
 // A new form begins with the time zone of the browser, where it may be chosen.
 const ownZone = document.querySelector("select[data-own-zone]");
 if (ownZone?.value === "UTC") {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const reported = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const timeZone = JSON.parse(ownZone.dataset.ownZone)[reported] || reported;
   if ([...ownZone.options].some((option) => option.value === timeZone)) ownZone.value = timeZone;
 }
 // A select with data-submit sends its form when it changes.

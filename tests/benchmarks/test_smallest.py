@@ -14,7 +14,7 @@ from benchmarks.__main__ import SCRIPTS
 from benchmarks.service import ROOT
 from tests import migrated
 
-pytestmark = [pytest.mark.slow, pytest.mark.both_databases, pytest.mark.timeout(600), pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.both_databases, pytest.mark.minutes(2)]
 LONGEST_SECONDS = 540
 # Each runs once: what says the same on both, here.
 ON_SQLITE = {"review", "components", "tokens"}

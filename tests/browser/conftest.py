@@ -46,8 +46,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
             # A browser shows the same pages on every database; tests/pages asks for each of them on both.
             item.add_marker(pytest.mark.sqlite)
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(400))
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pipeline.models import Source
 from tests.browser.people import go_to, log_in, look_over
 from tests.pages.test_bulk_add import OPML, outline
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 def names(workspace):

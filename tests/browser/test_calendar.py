@@ -17,7 +17,6 @@ from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(600),
     pytest.mark.usefixtures("daily_slots"),
 ]
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -80,16 +79,12 @@ def test_a_week_is_filled_and_taken_back(open_window, newsroom):
     look_over(page, "fill")
     boxes = page.get_by_role("checkbox", name="Schedule ")
     assert [box.is_checked() for box in boxes.all()].count(True) == 2
-    page.get_by_label("Also select posts that haven't been approved").check()
-    follow(page, page.get_by_role("button", name="Preview"))
-    assert all(box.is_checked() for box in boxes.all())
-    page.get_by_role("checkbox", name="Schedule Rye keeps").uncheck()
-    page.get_by_role("button", name="Schedule selected").click()
-    page.get_by_text("4 posts scheduled.").wait_for()
-    assert Publication.everywhere.filter(status="scheduled").count() == 4
+    page.get_by_role("button", name="Approve and schedule all 5").click()
+    page.get_by_text("5 posts scheduled.").wait_for()
+    assert Publication.everywhere.filter(status="scheduled").count() == 5
     look_over(page, "calendar-filled")
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("4 posts unscheduled.").wait_for()
+    page.get_by_text("5 posts unscheduled.").wait_for()
     assert not Publication.everywhere.filter(status="scheduled").exists()
     assert WeekPlan.everywhere.get().undone_at is not None
 

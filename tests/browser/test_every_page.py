@@ -31,7 +31,7 @@ from tests.sizes import IS_PROOF
 from webhooks import endpoints
 from webhooks.models import Delivery
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400), pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.minutes(2)]
 OF_A_PERSON = (
     "/",
     "/new",

@@ -15,7 +15,6 @@ from tests.pipeline.steps import make_items, make_stage, promise, reread, send
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(600),
     pytest.mark.usefixtures("daily_slots"),
 ]
 TITLES = (

@@ -19,7 +19,6 @@ from tests.pipeline.steps import TEXT, make_items, make_stage, promise, send
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("posts"),
 ]
 MODEL = {

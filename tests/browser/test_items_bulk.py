@@ -9,7 +9,7 @@ import pytest
 from tests.browser.people import go_to, log_in, look_over
 from tests.pipeline.steps import make_items, reread
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 def test_several_items_are_approved_at_once_and_taken_back(open_window, newsroom):

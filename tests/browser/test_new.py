@@ -10,7 +10,6 @@ from tests.pipeline.steps import TEXT
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("loopback"),
 ]
 ARTICLE = f"""<!doctype html><html lang="en"><head><title>Tram line approved</title></head><body><nav>Home</nav>
@@ -37,7 +36,7 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):
     look_over(page, "made-under-way")
     work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
     # It changes by itself.
-    page.get_by_text("Ready to review.").wait_for()
+    page.get_by_text("Created.", exact=True).wait_for()
     assert page.get_by_role("article").count() == 4
     for picture in page.get_by_role("img").all():
         picture.scroll_into_view_if_needed()
@@ -60,7 +59,7 @@ def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):
     page.get_by_role("button", name="Create").click()
     page.get_by_text("Generating. Updates automatically.").wait_for()
     work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
-    page.get_by_text("Ready to review.").wait_for()
+    page.get_by_text("Created.", exact=True).wait_for()
     assert RawItem.everywhere.get().url == httpserver.url_for("/news/tram")
 
 

@@ -20,7 +20,6 @@ from tests.platforms import letterbox
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("posts"),
 ]
 

@@ -17,7 +17,6 @@ from tests.pipeline.steps import make_items, promise
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
     pytest.mark.usefixtures("posts", "daily_slots"),
 ]
 WIDTH = 390

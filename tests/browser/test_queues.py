@@ -13,7 +13,6 @@ from tests.pipeline.steps import make_items, promise
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("posts"),
 ]
 

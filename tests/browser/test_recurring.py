@@ -13,7 +13,7 @@ from pipeline.schedule import recurring, series
 from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.steps import make_items, promise, reread, send
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from tests.pipeline.steps import make_items, reread
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(900),
     pytest.mark.minutes(2),
     pytest.mark.usefixtures("posts"),
 ]

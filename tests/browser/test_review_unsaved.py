@@ -14,7 +14,6 @@ __all__ = ["seed"]
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
     pytest.mark.usefixtures("posts"),
 ]
 

@@ -15,7 +15,6 @@ from tests.writers.messages_server import MessagesServer, refusal
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("posts"),
 ]
 SHORT = "After six hours of debate the tram line was approved."

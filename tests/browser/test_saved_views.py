@@ -11,7 +11,6 @@ from tests.pipeline.steps import make_items
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("posts"),
 ]
 

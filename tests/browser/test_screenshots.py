@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 from PIL import Image
 
 from tests.documents.text import ROOT
@@ -28,7 +27,6 @@ screenshots.main()
 """
 
 
-@pytest.mark.timeout(900)
 def test_demo_shows_what_the_readme_shows_and_sources_bring_items(chromium, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in {"MIGRATED", "PORT"}}
     done = subprocess.run(

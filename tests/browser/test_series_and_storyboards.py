@@ -11,7 +11,7 @@ from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.generate.test_videos import GIVEN
 from tests.pipeline.steps import make_items, push_raw, reread
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

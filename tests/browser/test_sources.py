@@ -17,7 +17,6 @@ from tests.pipeline.steps import OTHER_TEXT, push_raw
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("loopback"),
 ]
 

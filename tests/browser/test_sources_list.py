@@ -16,7 +16,7 @@ from pipeline.models import Source
 from pipeline.pages.sources import listing
 from tests.browser.people import log_in, look_over
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 LONGEST = 3000
 """Pixels of a page of the list on a phone."""
 

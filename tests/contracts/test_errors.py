@@ -142,6 +142,8 @@ def test_code(alice, monkeypatch, code):
     assert answer["X-Request-Id"].startswith("req_")
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert SECRET not in answer.content.decode()
+    compact = json.dumps(json.loads(answer.content), ensure_ascii=False, separators=(",", ":"))
+    assert answer.content.decode() == compact
 
 
 def test_statuses_are_the_contracts():

@@ -85,7 +85,7 @@ def test_push_keeps_everything_that_was_given(alice):
         "language": "pt-BR",
         "author": "Ann Onymous",
         "media": [{"url": "https://example.test/crane.jpg", "type": "image/jpeg"}],
-        "metadata": {"desk": {"floor": 3, "open": True, "note": None}},
+        "metadata": {"desk": {"floor": 3, "open": True, "note": None, "deed": 10**30}},
         "engines": ["Short Post"],
         "variants": 3,
         "persona": alice.persona,

@@ -136,7 +136,10 @@ def test_events_are_paged_as_every_list_is(alice):
     assert refusal(answer) == (400, "invalid_request", [("after", "conflicting")])
 
 
-@pytest.mark.parametrize("accept", ["text/csv", "application/xml", "text/html, image/*;q=0.8"])
+@pytest.mark.parametrize(
+    "accept",
+    ["text/csv", "application/xml", "text/html, image/*;q=0.8", "application/json;q=0", "*/*; q=0.0"],
+)
 def test_a_format_that_there_is_not_is_406(api, accept):
     answer = api.get("/generated", headers={"Accept": accept})
     assert refusal(answer) == (406, "not_acceptable", [(None, "not_acceptable")])
@@ -155,6 +158,7 @@ def test_json_is_what_is_mostly_accepted(api, accept):
         ("GET", "/nope", {"headers": {"Accept": "application/json"}}),
         ("GET", "/docs/nope", {"headers": {"Accept": "application/json"}}),
         ("GET", "/v2/generated", {"headers": {"Accept": "application/json"}}),
+        ("GET", "/V1/generated", {"headers": {"Authorization": "Bearer cpk_live_x"}}),
         ("POST", "/nope", {"content_type": "application/json"}),
         ("POST", "/v2/generated", {"content_type": "application/json"}),
     ],

@@ -5,19 +5,32 @@ from __future__ import annotations
 import gc
 import socket
 import threading
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.core.http_client import BadResponse, Client, TimedOut, pool
-from tests.core.test_http_client import OPEN, Peer, certificate, client_tls, receive, reply, server_tls
+from config.core.http_client import AddressRefused, BadResponse, Client, TimedOut, connection, pool
+from tests.core.test_http_client import (
+    OPEN,
+    PUBLIC,
+    STRICT,
+    Internet,
+    Peer,
+    certificate,
+    client_tls,
+    internet,
+    receive,
+    reply,
+    server_tls,
+)
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
 
-__all__ = ["certificate", "client_tls", "server_tls"]
+__all__ = ["certificate", "client_tls", "internet", "server_tls"]
 
 OK = reply(b"{}")
 
@@ -69,9 +82,8 @@ def client() -> Iterator[Client]:
 
 
 def _close_all(client: Client) -> None:
-    for held in client._idle._idle.values():
-        for one in held:
-            one.socket.close()
+    for one in client._connections._idle:
+        one.close()
 
 
 def post(client: Client, keeping: Keeping, **options: Any) -> int:
@@ -118,7 +130,7 @@ def test_a_server_that_closes_is_not_kept(client: Client, answer: bytes) -> None
             200
         ] * 2
         assert there.connections == 2
-        assert client._idle.take(("http", "127.0.0.1", there.port)) is None
+        assert client._connections._idle == {}
     finally:
         there.close()
 
@@ -184,23 +196,22 @@ def test_what_nobody_asked_for_makes_it_unusable(client: Client, keeping: Any) -
 def test_old_and_idle_ones_are_closed(client: Client, keeping: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     there = keeping()
     post(client, there)
-    monkeypatch.setattr(pool, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.0)
     post(client, there)
     assert there.connections == 2
     client.sweep()
-    assert (client._idle._idle, client._idle._count) == ({}, 0)
+    assert client._connections._idle == {}
     monkeypatch.undo()
-    monkeypatch.setattr(pool, "MAX_AGE_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "MAX_AGE_SECONDS", 0.0)
     post(client, there)
     post(client, there)
     assert there.connections == 4
 
 
-def test_there_are_never_more_than_so_many(
-    client: Client, keeping: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_there_are_never_more_than_so_many(keeping: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MAX_PER_ORIGIN", 2)
     monkeypatch.setattr(pool, "MAX_TOTAL", 3)
+    client = Client(OPEN)
     places = [keeping() for _ in range(4)]
     for there in places:
         ready = threading.Barrier(3)
@@ -212,9 +223,37 @@ def test_there_are_never_more_than_so_many(
             thread.start()
         for thread in threads:
             thread.join()
-        held = client._idle._idle
-        assert client._idle._count == sum(map(len, held.values())) <= 3
-        assert all(len(one) <= 2 for one in held.values())
+        held = client._connections._idle
+        assert all(not one.is_closed for one in held)
+        assert len(held) <= 3
+        assert max(Counter(one.port for one in held).values()) <= 2
+    _close_all(client)
+
+
+def test_one_that_was_closed_for_another_is_opened_anew(
+    keeping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MAX_TOTAL", 1)
+    client = Client(OPEN)
+    here, there = keeping(), keeping()
+    assert [post(client, each) for each in (here, there, there, here)] == [200] * 4
+    assert (here.connections, there.connections) == (2, 1)
+    _close_all(client)
+
+
+def test_the_address_is_checked_again_when_one_is_opened_anew(
+    internet: Internet, keeping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = keeping()
+    internet.names = {"rebind.test": [[PUBLIC], ["127.0.0.1"]]}
+    internet.routes = {PUBLIC: there.peer}
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.0)
+    client = Client(STRICT)
+    address = f"http://rebind.test:{there.peer.port}/"
+    assert client.get(address, keep_alive=True).status == 200
+    with pytest.raises(AddressRefused):
+        client.get(address, keep_alive=True)
+    assert (internet.connects, len(there.requests)) == ([PUBLIC], 1)
 
 
 def test_no_socket_is_lost(client: Client, keeping: Any) -> None:

@@ -12,8 +12,8 @@ import pytest
 from config.api_docs.document import resolve
 from config.api_docs.views import build_openapi
 from pipeline import plugins
-from pipeline.api.content_schemas import CONTENTS
 from pipeline.engines.base import Engine
+from pipeline.resources.contents import CONTENTS
 from pipeline.text.bucket_traits import BUCKETS, TRAITS
 
 if TYPE_CHECKING:

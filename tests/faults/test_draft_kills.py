@@ -6,7 +6,7 @@ import pytest
 
 from config.core.crash_points import POINTS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["generate.draft_persona"]})
 POINTS_HERE = sorted(point for point in POINTS if point.startswith("drafts."))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.world import Neighbour, make_world, serve
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 ERASE = ("work", {"kinds": ["housekeeping.erase_workspaces"]})
 STAYS = {"accounts.AuditEntry", "accounts.CreditBalance", "accounts.LedgerEntry"}

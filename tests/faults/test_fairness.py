@@ -20,7 +20,6 @@ from tests.sizes import IS_PROOF, size
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.alone,
-    pytest.mark.timeout(300),
     # What a claim takes is tested on both in tests/core/test_work_queue.py.
     pytest.mark.both_databases if IS_PROOF else pytest.mark.postgres_if_there,
 ]
@@ -142,7 +141,6 @@ def test_generations_of_one_workspace_delay_no_other(busy):
 
 @pytest.mark.skipif(not IS_PROOF, reason="for make prove-fairness: minutes")
 @pytest.mark.postgres
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_twenty_thousand_rows_of_one_workspace_double_another_ones_time_at_most(
     tmp_path, workers, record_property

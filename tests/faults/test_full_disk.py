@@ -20,7 +20,7 @@ from tests.faults import own_postgres
 from tests.faults.instance import OURS, ROOT, Instance
 from tests.faults.own_postgres import OwnPostgres
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 SECONDS = 60
 

@@ -15,7 +15,6 @@ from tests.faults.instance import Instance
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(400),
     pytest.mark.postgres_if_there,
     pytest.mark.minutes(2),
 ]

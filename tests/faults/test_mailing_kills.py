@@ -12,7 +12,6 @@ from tests.sizes import IS_PROOF
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.postgres_if_there,
     pytest.mark.minutes(2),
 ]

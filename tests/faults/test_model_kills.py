@@ -13,7 +13,6 @@ from tests.writers.messages_server import MessagesServer, ok
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.postgres_if_there,
     pytest.mark.minutes(2),
 ]

@@ -7,7 +7,7 @@ import pytest
 from config.core.crash_points import POINTS
 from tests.platforms.letterbox import Wall
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["publish.check_outlet"]})
 TIME = ("let_time_pass", {})

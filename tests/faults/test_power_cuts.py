@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.sqlite,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here to watch the disk with"),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 from config.core.crash_points import POINTS
 from tests.faults.world import Neighbour, make_world, serve
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["webhooks.recover_deliveries"]})
 SEND = ("work", {"kinds": ["webhooks.fan_out", "webhooks.deliver_to_endpoint"]})

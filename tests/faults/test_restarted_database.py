@@ -15,7 +15,6 @@ from tests.faults.separate import Separate
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(
         not own_postgres.IS_POSSIBLE, reason="no initdb here to make a database of its own with"
     ),

@@ -9,7 +9,7 @@ from tests.faults import test_model_kills as generations
 from tests.faults.world import Neighbour, make_world, serve
 from tests.writers.messages_server import MessagesServer, ok
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["generate.rewrite_item"]})
 POINTS_HERE = sorted(point for point in POINTS if point.startswith("rewrite."))

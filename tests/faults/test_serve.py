@@ -17,7 +17,7 @@ import requests
 
 from tests.faults.instance import ROOT, Instance, children_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.fixture

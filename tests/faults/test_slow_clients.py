@@ -25,7 +25,6 @@ from tests.sizes import IS_PROOF, size
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.postgres_if_there,
     pytest.mark.minutes(4),
 ]

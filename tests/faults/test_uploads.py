@@ -11,7 +11,7 @@ import pytest
 from tests.faults.instance import Instance
 from tests.faults.world import Neighbour, make_world, serve
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,6 @@ SEED = 20261122
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.postgres,
-    pytest.mark.timeout(300 + 30 * KILLS),
     pytest.mark.minutes(2),
 ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from config.core.crash_points import POINTS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["ingest.subscribe_feed"]})
 TIME = ("let_time_pass", {})

@@ -18,8 +18,8 @@ from config.operations import backup_archive, unfinished_restore
 from tests.operations import machine
 from tests.sizes import IS_PROOF
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.both_databases, pytest.mark.minutes(4)]
-# What is about the archive and its files is the same on both databases: `make prove-kills` has it on both.
+pytestmark = [pytest.mark.both_databases, pytest.mark.minutes(4)]
+# What is about the archive, its files and its versions is the same on both databases: `make prove-kills` has it on both.
 ONCE = pytest.mark.both_databases if IS_PROOF else pytest.mark.sqlite
 
 FILL = """
@@ -199,6 +199,7 @@ def test_a_backup_logs_nobody_in(one, tmp_path):
 
 
 @pytest.mark.slow
+@ONCE
 def test_nothing_is_replaced_by_mistake(one, saved):
     done = one.manage("restore", str(saved))
     assert (done.code, done.err.strip()) == (
@@ -208,6 +209,7 @@ def test_nothing_is_replaced_by_mistake(one, saved):
 
 
 @pytest.mark.slow
+@ONCE
 def test_what_came_later_is_gone(one, saved):
     one.shell(LATER)
     (one.media / "ab/later.png").write_bytes(b"later")
@@ -305,6 +307,7 @@ for former in unmigrated_database.replaced_migrations().values():
 
 
 @pytest.mark.slow
+@ONCE
 def test_a_backup_from_before_the_squash_comes_up_to_this_version(one, tmp_path):
     one.shell(UNSQUASHED.format(upto=""))
     one.does("backup", str(tmp_path / "old.tar.gz"))
@@ -313,6 +316,7 @@ def test_a_backup_from_before_the_squash_comes_up_to_this_version(one, tmp_path)
 
 
 @pytest.mark.slow
+@ONCE
 def test_a_backup_of_half_the_former_migrations_is_refused(one, tmp_path):
     one.shell(UNSQUASHED.format(upto="5"))
     one.does("backup", str(tmp_path / "old.tar.gz"))
@@ -330,6 +334,7 @@ def test_keys_that_do_not_open_it_are_said(one, saved):
 
 
 @pytest.mark.slow
+@ONCE
 def test_it_waits_for_nobody_who_still_works(one, saved):
     holding = one.environment | {"HOLD": "1"}
     code = (
@@ -416,6 +421,7 @@ def test_a_killed_backup_leaves_nothing_under_the_final_name(one, tmp_path, at):
 
 
 @pytest.mark.slow
+@ONCE
 def test_a_restore_that_is_killed_early_has_changed_nothing(one, saved):
     one.shell(LATER)
     before = one.shell(COUNT)

@@ -215,7 +215,6 @@ def test_what_celery_is_asked_for_parses(services, tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.sqlite
-@pytest.mark.timeout(300)
 def test_migrate_and_backup_do_their_work(services, tmp_path):
     (tmp_path / "backups").mkdir()
     env = environment(tmp_path, BACKUP_DIR=str(tmp_path / "backups"), LOG_LEVEL="ERROR")

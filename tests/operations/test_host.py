@@ -214,7 +214,6 @@ needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is
 
 @pytest.mark.slow
 @needs_nginx
-@pytest.mark.timeout(300)
 # The certificate is made for this test alone.
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 def test_requests_pass_through_the_real_site(tmp_path):

@@ -67,7 +67,6 @@ def test_the_replay_knows_every_instruction():
 
 @pytest.mark.slow
 @pytest.mark.sqlite  # What runs in the image has settings of its own, whatever the suite runs on.
-@pytest.mark.timeout(900)
 def test_the_steps_make_a_service_that_is_healthy_and_ends(record_property):
     reason = why_not()
     if reason:

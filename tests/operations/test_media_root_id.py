@@ -385,7 +385,6 @@ def pictures(one):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.postgres_if_there
 @pytest.mark.parametrize("is_from_before", [True, False])
 def test_a_wrong_database_costs_nothing(one, tmp_path, is_from_before):
@@ -417,7 +416,6 @@ def test_a_wrong_database_costs_nothing(one, tmp_path, is_from_before):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_restored_copy_is_an_instance_of_its_own(one, tmp_path):
     saved = tmp_path / "kept.tar.gz"
     one.does("backup", str(saved))
@@ -437,7 +435,6 @@ def test_a_restored_copy_is_an_instance_of_its_own(one, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_lost_database_is_restored_beside_its_files(one, tmp_path):
     saved = tmp_path / "kept.tar.gz"
     one.does("backup", str(saved))
@@ -456,7 +453,6 @@ def test_a_lost_database_is_restored_beside_its_files(one, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("at", ["retention.trashing", "retention.trashed", "retention.returning"])
 def test_killed_on_the_way_to_the_trash_or_back_nothing_is_lost(one, at):
     one.shell(SWEEP.format(days=0))
@@ -482,7 +478,6 @@ def test_killed_on_the_way_to_the_trash_or_back_nothing_is_lost(one, at):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("at", ["restore.unpacked", "restore.named", "restore.ended"])
 def test_killed_in_a_restore_the_folder_stays_its_databases(one, tmp_path, at):
     saved = tmp_path / "kept.tar.gz"

@@ -277,7 +277,6 @@ def test_every_crash_point_of_the_operators_is_killed_at():
 
 @pytest.mark.postgres_if_there
 @pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_killed_in_the_middle_the_next_look_goes_on(tmp_path):
     one = machine.make(tmp_path / "data")
     one.shell(FILL)

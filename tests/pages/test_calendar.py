@@ -272,6 +272,19 @@ def test_a_series_that_was_ended_makes_nothing_any_more(editor, newsroom, feed):
     assert planned == [[]] * 7
 
 
+def test_the_filter_lists_every_outlet_that_is_connected_or_has_posts(editor, newsroom, feed):
+    test_channel = Outlet.everywhere.get(workspace=newsroom, is_simulated=True)
+    gone = make_stage(newsroom, name="Gone")
+    promise(items(newsroom, 1)[0], gone, publish_at=NOW + timedelta(hours=1))
+    Outlet.everywhere.filter(pk=gone.pk).update(deleted_at=NOW)
+
+    def listed(**query):
+        return {name for _key, name in editor.get(at(newsroom, "calendar"), query).context["outlets"]}
+
+    assert listed() == {feed.name, test_channel.name, "Gone"}
+    assert "Gone" in listed(outlet=encode("out", gone.pk), on="2026-01-01")
+
+
 # --- Filling ---------------------------------------------------------------------------------------------------------
 
 
@@ -322,9 +335,27 @@ def test_what_nobody_has_approved_is_shown_and_not_ticked(editor, newsroom, feed
         "Edited since approval",
     ]
     assert "2 posts haven't been approved, so they aren't selected." in shown.content.decode()
-    shown = editor.get(at(newsroom, "calendar_fill"), {"days": 7, "unapproved": "on"})
-    assert list(boxes(shown).values()) == [True, True, True]
-    assert "Scheduling approves them." in shown.content.decode()
+
+
+def test_all_that_is_shown_is_approved_and_scheduled_by_one_button(editor, newsroom, feed):
+    approved, waiting = items(newsroom, 2)
+    decisions.approve(approved, by="bob", now=NOW)
+    html = editor.get(at(newsroom, "calendar_fill")).content.decode()
+    assert "Approve and schedule all 2" in html
+    # The note about what isn't selected is read before the buttons.
+    assert html.index("hasn't been approved") < html.index("Schedule selected")
+    shown = re.findall(r'name="shown" value="([^"]+)"', html)
+    editor.post(at(newsroom, "calendar_fill"), {"shown": shown, "all": "yes"})
+    assert [(row.status, row.is_approved) for row in map(reread, (approved, waiting))] == [
+        ("scheduled", True)
+    ] * 2
+
+
+def test_where_all_is_approved_one_button_schedules_it(editor, newsroom, feed):
+    (approved,) = items(newsroom, 1)
+    decisions.approve(approved, by="bob", now=NOW)
+    html = editor.get(at(newsroom, "calendar_fill")).content.decode()
+    assert ("Schedule selected" in html, "Approve and schedule all" in html) == (True, False)
 
 
 def test_items_with_one_reason_stand_below_it_once(editor, newsroom, feed):
@@ -620,7 +651,7 @@ def test_a_free_slot_offers_what_is_ready_for_its_outlet(editor, newsroom, feed)
     assert [one.item for one in answer.context["offered"]] == [approved, plain]
     # A picture's caption is no letter.
     letters = Outlet.everywhere.create(workspace=newsroom, platform="email_newsletter", name="Letter")
-    assert "No item is ready for this outlet" in editor.get(slot_address(newsroom, letters)).content.decode()
+    assert "No item for this outlet" in editor.get(slot_address(newsroom, letters)).content.decode()
 
 
 def test_an_item_is_put_into_a_free_slot_and_taken_back(editor, newsroom, feed):

@@ -17,12 +17,29 @@ def test_it_says_how_long_the_code_works(client, settings):
     shown = words_of_sign_up(client)
     assert "ann@example.test" in shown
     assert "It expires in 15 minutes." in shown
-    assert "is a file in" not in shown
+    assert "sends no mail" not in shown
 
 
-def test_it_says_where_mails_are_that_are_not_sent(client, settings):
-    settings.EMAIL_FILE_PATH = "/srv/mails"
-    assert "Open the newest file in <code>/srv/mails</code>." in words_of_sign_up(client)
+@pytest.mark.parametrize(
+    ("backend", "folder", "place"),
+    [
+        ("filebased", "{tmp}", "in the newest file in <code>{tmp}</code>."),
+        ("console", None, "in its log."),
+    ],
+)
+def test_without_mail_it_says_where_the_code_is_and_sends_none(
+    client, settings, tmp_path, backend, folder, place
+):
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+    settings.EMAIL_FILE_PATH = folder and str(tmp_path)
+    login = client.get("/account/login/").content.decode()
+    request = client.get("/account/login/code/").content.decode()
+    shown = words_of_sign_up(client)
+    assert "This service sends no mail. The code for " in shown
+    assert f" is {place.format(tmp=tmp_path)}" in shown
+    assert "It expires in 15 minutes." in shown
+    for html in (login, request, shown):
+        assert [word for word in ("We sent", "We mail", "Send a", "Send me", "Send it") if word in html] == []
 
 
 def test_a_code_that_is_asked_for_too_often_is_refused_in_words(client):

@@ -28,7 +28,7 @@ from pipeline.models import (
     Source,
     WorkspaceDefaults,
 )
-from pipeline.pages.failures import rows
+from pipeline.pages.failures import publication_rows
 from pipeline.pages.failures import sections as failure_sections
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
@@ -243,18 +243,22 @@ def test_filters_by_kind_outlet_cause_and_since(editor, newsroom, stage):
     Publication.everywhere.filter(pk=account.pk).update(
         error={"class": "account", "message": "No."}, updated_at=timezone.now() - timedelta(days=3)
     )
-    assert set(shown(editor, newsroom, kind="publications")) == {"late", "failed"}
+    assert set(shown(editor, newsroom, kind="publications")) == {"late", "failed", "unknown"}
     assert shown(editor, newsroom, kind="items") == {}
     assert shown(editor, newsroom, outlet=encode("out", other.pk)) == {"late": [token(overdue)]}
     assert shown(editor, newsroom, cause="late") == {"late": [token(overdue)]}
-    assert shown(editor, newsroom, cause="unknown") == {"failed": [token(unknown)]}
+    assert shown(editor, newsroom, cause="unknown") == {"unknown": [token(unknown)]}
     assert shown(editor, newsroom, cause="account") == {"failed": [token(account)]}
     assert shown(editor, newsroom, cause="content") == {"failed": [token(refused)]}
     week, day = shown(editor, newsroom, since="week"), shown(editor, newsroom, since="day")
     assert token(account) in week["failed"]
     assert token(account) not in day["failed"]
     # What nobody understands is left out, and hides nothing.
-    assert set(shown(editor, newsroom, kind="nonsense", since="ever")) == {"late", "failed"}
+    assert set(shown(editor, newsroom, kind="nonsense", since="ever")) == {
+        "late",
+        "failed",
+        "unknown",
+    }
 
 
 def test_what_a_person_has_to_post_leads_to_its_page(editor, newsroom):
@@ -262,8 +266,14 @@ def test_what_a_person_has_to_post_leads_to_its_page(editor, newsroom):
     desk = Outlet.everywhere.create(workspace=newsroom, platform="handoff", name="Substack", config=config)
     row = send(promise(item(newsroom), desk))
     Publication.everywhere.filter(pk=row.pk).update(due_at=timezone.now() - timedelta(hours=1))
-    assert list(shown(editor, newsroom, cause="by_hand")) == ["late"]
-    assert shown(editor, newsroom, cause="late") == {}
+    assert list(shown(editor, newsroom, cause="by_hand")) == ["by_hand"]
+    # It isn't late, here as on Home and in the calendar.
+    assert list(shown(editor, newsroom)) == ["by_hand"]
+    home = editor.get(at(newsroom, "home")).context["seen"]
+    assert (home.late.number, len(home.by_hand)) == (0, 1)
+    calendar = editor.get(at(newsroom, "calendar"), {"view": "day"})
+    (card,) = [card for cell in calendar.context["board"].days for card in cell.cards]
+    assert (card.label, card.is_late) == ("Post manually", False)
     html = editor.get(at(newsroom)).content.decode()
     assert reverse("package", kwargs={"ws": newsroom.pk, "pub": row.pk}) in html
 
@@ -310,7 +320,7 @@ def copies(row, count):
 def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     copies(failed(newsroom, stage), 20)
     copies(late(newsroom, make_stage(newsroom, name="Other")), 20)
-    monkeypatch.setattr(rows, "MAX_EXPLAINED", 3)
+    monkeypatch.setattr(publication_rows, "MAX_EXPLAINED", 3)
 
     def cost():
         with CaptureQueriesContext(connection) as asked:

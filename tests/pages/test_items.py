@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from urllib.parse import urljoin
 
 import pytest
@@ -139,6 +140,20 @@ def test_it_is_narrowed_to_a_source_and_a_persona(editor, newsroom, posts):
     assert listed(editor, newsroom, f"?persona={encode('per', persona.pk)}") == [wanted.pk]
     assert listed(editor, newsroom, f"?source={encode('src', source.pk)}") == [wanted.pk]
     assert listed(editor, newsroom, f"?source={encode('src', other.source_id)}") == [other.pk]
+
+
+def test_ready_items_are_narrowed_to_those_to_review_and_approved_ones(editor, newsroom, posts):
+    waiting, approved = make_items(newsroom)[0], another(newsroom, "Ferry")
+    change(approved, approved_at=timezone.now(), approved_by="bob", approved_revision=1)
+    assert listed(editor, newsroom, "?status=to_review") == [waiting.pk]
+    assert listed(editor, newsroom, "?status=approved") == [approved.pk]
+    # A view that was saved before has both.
+    assert listed(editor, newsroom, "?status=ready") == [approved.pk, waiting.pk]
+    statuses = [
+        name
+        for name, _label in editor.get(at(newsroom, "items_page")).context["filter"].fields["status"].choices
+    ]
+    assert "ready" not in statuses
 
 
 def test_a_filter_that_there_is_not_says_so(editor, newsroom, item):
@@ -413,6 +428,51 @@ def test_what_is_on_its_way_to_an_outlet_looks_again(editor, newsroom, item):
     send(row)
     assert page_of(editor, item).context["progress"] == ""
     assert "View post" in words_in(page_of(editor, item))
+
+
+def test_the_badge_follows_a_post_that_waits_for_its_next_attempt(editor, newsroom, item):
+    row = promise(item, make_stage(newsroom))
+    retry_at = timezone.now() + timedelta(minutes=5)
+    Publication.everywhere.filter(pk=row.pk).update(status="publishing", next_attempt_at=retry_at)
+    change(item, status="publishing")
+    html = page_of(editor, item).content.decode()
+    assert ("Publishing to Stage." in html, 'hx-trigger="every 10s"' in html) == (False, True)
+    poll = unescape(re.search(r'id="progress" hx-get="([^"]+)"', html)[1])
+    part = {"HX-Request": "true", "HX-Target": "progress"}
+    assert editor.get(poll, headers=part).status_code == 204
+    # It is published elsewhere, while another one still waits: the page is loaded anew.
+    other = promise(item, make_stage(newsroom, name="Other"))
+    Publication.everywhere.filter(pk=other.pk).update(status="published", published_at=timezone.now())
+    assert editor.get(poll, headers=part)["HX-Refresh"] == "true"
+
+
+def test_statuses_of_the_list_follow_what_is_under_way(editor, newsroom, item):
+    still = another(newsroom, "Ferry")
+    html = editor.get(at(newsroom, "items_page")).content.decode()
+    assert "every 3s" not in html
+    change(item, status="publishing")
+    html = editor.get(at(newsroom, "items_page")).content.decode()
+    poll = unescape(re.search(r'id="moving" hidden hx-get="([^"]+)"', html)[1])
+    part = {"HX-Request": "true", "HX-Target": "moving"}
+    moving = editor.get(poll, headers=part)
+    assert (moving.status_code, "Publishing" in text_of(moving), still.pk.hex in text_of(moving)) == (
+        200,
+        True,
+        False,
+    )
+    change(item, status="published")
+    done = editor.get(poll, headers=part)
+    assert (done.status_code, f'id="status-{item.pk.hex}" hx-swap-oob="true"' in text_of(done)) == (286, True)
+    assert "Published" in text_of(done)
+
+
+def test_statuses_of_another_workspace_are_not_told(editor, newsroom, posts):
+    other = workspaces.create("Others")
+    workspaces.whitelist(other, "operator@example.test")
+    theirs = change(another(other, "Zeppelin"), status="publishing")
+    address = f"{at(newsroom, 'items_page')}?moving={encode('gen', theirs.pk)},nonsense"
+    answer = editor.get(address, headers={"HX-Request": "true", "HX-Target": "moving"})
+    assert (answer.status_code, text_of(answer).strip()) == (286, "")
 
 
 def test_what_a_platform_said_too_late_stands_with_its_call_and_both_ids_above(editor, newsroom, item):

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import AuditEntry
+from accounts.models import AuditEntry, Workspace
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.publish.item_status_and_events import refresh_item
@@ -288,6 +288,25 @@ def test_checking_it_first_stores_nothing(editor, item, stage):
     assert one["fit"].preview == (reread(item).body,)
     assert '<p class="lines small">' in answer.content.decode()
     assert (status(item), Publication.everywhere.count()) == ("ready", 0)
+
+
+def test_an_outlet_that_is_named_as_its_platform_is_named_once(editor, item, newsroom):
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    html = editor.get(at(item, "item_publish")).content.decode()
+    label = html[html.index(f'value="{encode("out", feed.pk)}"') :].partition("</label>")[0]
+    assert label.count("Workspace feed") == 1
+    Outlet.everywhere.filter(pk=feed.pk).update(name="Harbour feed")
+    html = editor.get(at(item, "item_publish")).content.decode()
+    label = html[html.index(f'value="{encode("out", feed.pk)}"') :].partition("</label>")[0]
+    assert ("Harbour feed" in label, label.count("Workspace feed")) == (True, 1)
+
+
+def test_what_lacks_an_approval_is_not_called_ready(editor, item, stage, newsroom):
+    html = editor.post(at(item, "item_publish"), publishing(item, stage, check="")).content.decode()
+    assert "Can be published" in html
+    Workspace.everywhere.filter(pk=newsroom.pk).update(requires_approval=True)
+    html = editor.post(at(item, "item_publish"), publishing(item, stage, check="")).content.decode()
+    assert ("Can be published" in html, "approve it, then publish it" in html) == (False, True)
 
 
 def test_it_is_scheduled_on_the_workspaces_clocks_and_can_be_undone(editor, item, stage):

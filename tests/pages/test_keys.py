@@ -139,6 +139,8 @@ def test_the_lines_to_try_hold_the_key_and_only_what_it_may(owner, at, settings)
     ],
 )
 def test_rights(owner, at, fields, scopes):
+    # The least risky one is proposed.
+    assert owner.get(at("key_create")).context["form"]["rights"].value() == "read-only"
     assert make(owner, at, **fields)[0].scopes == scopes
 
 

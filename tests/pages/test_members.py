@@ -542,3 +542,11 @@ def test_what_was_typed_outlives_the_session(left_alone, newsroom, alice):
     client.post(answer["Location"], {"login": alice.email, "password": PASSWORD})
     assert client.get(address).context["form"].initial == {"email": "dora@example.test", "role": "viewer"}
     assert Invitation.everywhere.count() == 0
+
+
+def test_every_page_of_an_owner_leads_to_the_invitation(as_person, alice, bob, newsroom):
+    links = [
+        at(newsroom, "member_invite") in as_person(user).get(at(newsroom, "home")).content.decode()
+        for user in (alice, bob)
+    ]
+    assert links == [True, False]

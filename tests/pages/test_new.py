@@ -254,7 +254,12 @@ def test_the_price_follows_the_chosen_formats(editor, newsroom):
     assert ["<form" in text, "Press Create again" in text] == [False, False]
     assert "Choose a format to see the price." in part(engines=[])
     assert "Enter a text." in part(title="", body="")
-    assert "<li>Blog Article: This item has 1 word" in part(title="", body="Fog.", engines=["Blog Article"])
+    short = part(title="", body="Fog.", engines=["Blog Article"])
+    assert "None of these formats can be made of this text." in short
+    assert 'hx-swap-oob="true"' in short
+    (blocked,) = re.findall(r'name="blocked" value="([^"]+)"', short)
+    # The formats are sent anew only where others can't be made, so that the keyboard's place in them stays.
+    assert "id_engines" not in part(title="", body="Fog.", blocked=blocked)
     assert RawItem.everywhere.count() == 0
 
 
@@ -276,16 +281,50 @@ def test_asking_for_the_price_makes_nothing(editor, newsroom):
     assert (answer.status_code, answer.context["price"], RawItem.everywhere.count()) == (200, "1 credit", 0)
 
 
-def test_what_cant_be_made_is_told_once_with_a_line_for_each_format(editor, newsroom):
+def test_what_cant_be_made_is_unticked_and_says_why(editor, newsroom):
     formats = ["Blog Article", "LinkedIn Post", "Thread"]
     answer = editor.post(at(newsroom), form_of(newsroom, body="Fog.", engines=formats, price="0"))
     html = answer.content.decode()
-    assert answer.context["form"].errors == {
+    form = answer.context["form"]
+    assert form.errors == {
         "engines": ["None of these formats can be made of this. Change the text or the formats."]
     }
-    assert "<li>Blog Article: This item has 1 word; a Blog Article needs 100 or more.</li>" in html
-    assert [html.count(f"<li>{name}: ") for name in formats] == [1, 1, 1]
+    assert checkboxes(html, formats) == dict.fromkeys(formats, "disabled")
+    assert html.count("This item has 1 word; a Blog Article needs 100 or more.") == 1
     assert RawItem.everywhere.count() == 0
+    # They are ticked again as soon as the text holds enough.
+    assert re.findall(r'name="waiting" value="([^"]+)"', html) == formats
+    again = form_of(newsroom, engines=[], waiting=["Short Post", "Blog Article"], make="price")
+    html = editor.post(at(newsroom), again).content.decode()
+    assert checkboxes(html, ["Short Post", "Blog Article"]) == {
+        "Short Post": "checked",
+        "Blog Article": "disabled",
+    }
+
+
+def test_a_format_that_cant_be_made_of_what_was_pasted_is_not_offered_as_chosen(editor, newsroom):
+    defaults = WorkspaceDefaults.everywhere.filter(workspace=newsroom)
+    defaults.update(engines=["Short Post", "Blog Article", "Clipped Short"])
+    html = paste(editor, newsroom, TEXT).content.decode()
+    assert checkboxes(html, ["Short Post", "Blog Article", "Clipped Short"]) == {
+        "Short Post": "checked",
+        "Blog Article": "disabled",
+        "Clipped Short": "disabled",
+    }
+    assert "A Clipped Short is cut from a video" in html
+    assert "Costs 1 credit." in html
+
+
+def checkboxes(html, names):
+    """Return whether each format's checkbox is checked, disabled or neither."""
+    boxes = {
+        name: re.search(rf'<input type="checkbox" name="engines" value="{name}"[^>]*>', html)[0]
+        for name in names
+    }
+    return {
+        name: "disabled" if "disabled" in box else "checked" if "checked" in box else ""
+        for name, box in boxes.items()
+    }
 
 
 def test_too_few_credits_are_told_in_words(editor, newsroom):
@@ -445,7 +484,7 @@ def test_only_what_was_skipped_is_said_to_be_free(editor, newsroom):
     raw = push_raw(newsroom, engines=["Short Post", "Clipped Short"]).raw_item
     task_runner.work_all_due("generate.run_item")
     text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
-    assert "1 ready, 1 skipped. The skipped one wasn't charged." in unescape(text)
+    assert "1 created, 1 skipped. The skipped one wasn't charged." in unescape(text)
 
 
 def test_a_film_has_a_player_and_its_other_files_are_folded(editor, newsroom):
@@ -481,7 +520,7 @@ def test_what_is_held_back_is_not_called_ready(editor, newsroom):
         False,
         False,
     ]
-    assert ["1 on hold" in text, "Ready to review." in text] == [True, False]
+    assert ["1 on hold" in text, "Created." in text] == [True, False]
 
 
 def test_what_can_t_be_made_says_why(editor, newsroom):

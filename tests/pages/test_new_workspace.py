@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from html import unescape
+
 import pytest
 from django.urls import reverse
 
-from accounts import languages
+from accounts import languages, timezones
 from accounts.models import Workspace
 from pipeline.models import Persona
 
@@ -68,3 +72,30 @@ def test_a_german_browser_gets_the_pages_in_one_language(client, alice, as_perso
     assert answer.context["form"].errors["email"] == ["Enter a valid email address."]
     page = as_person(alice).post(reverse("workspace_create"), {"timezone": "UTC"}, headers=german)
     assert page.context["form"].errors["name"] == ["This field is required."]
+
+
+def test_time_zones_have_their_present_names_alone(alice, as_person):
+    names = [name for name, _label in timezones.timezone_choices()]
+    assert (names[0], "Asia/Kolkata" in names, "Europe/Oslo" in names) == ("UTC", True, True)
+    obsolete = {"Asia/Calcutta", "US/Pacific", "Asia/Katmandu", "America/Buenos_Aires", "EST5EDT", "Etc/UTC"}
+    assert obsolete & set(names) == set()
+    # Browsers report obsolete names, for which the page's script takes the present ones.
+    html = as_person(alice).get(reverse("workspace_create")).content.decode()
+    present = json.loads(unescape(re.search(r'data-own-zone="([^"]+)"', html)[1]))
+    assert (present["Asia/Calcutta"], present["Europe/Kiev"]) == ("Asia/Kolkata", "Europe/Kyiv")
+    assert set(present.values()) <= set(names)
+
+
+def test_an_obsolete_time_zone_that_is_stored_stays(alice, newsroom, as_person):
+    Workspace.everywhere.filter(pk=newsroom.pk).update(timezone="Asia/Calcutta")
+    client = as_person(alice)
+    page = reverse("workspace", kwargs={"ws": newsroom.pk})
+    assert '<option value="Asia/Calcutta" selected>' in client.get(page).content.decode()
+    client.post(page, {"name": "Harbour", "timezone": "Asia/Calcutta"})
+    row = Workspace.everywhere.get(pk=newsroom.pk)
+    assert (row.name, row.timezone) == ("Harbour", "Asia/Calcutta")
+    for name in ("analytics_page", "series_add", "queue_add", "lane_add"):
+        address = reverse(name, kwargs={"ws": newsroom.pk})
+        assert "Asia/Calcutta" in client.get(address).content.decode(), name
+    tz = client.get(reverse("analytics_page", kwargs={"ws": newsroom.pk}), {"tz": "Asia/Calcutta"})
+    assert tz.context["filter"].errors == {}

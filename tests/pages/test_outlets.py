@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -224,6 +225,29 @@ def test_connect_shows_each_error_at_its_field_and_no_secret(owner, newsroom, wa
     }
     assert SECRET not in text_of(answer)
     assert Outlet.everywhere.filter(platform="letterbox").count() == 0
+
+
+def test_a_secret_need_not_be_typed_again_after_an_error(owner, newsroom, wall):
+    address = at(newsroom, "outlet_connect", kind="letterbox")
+    html = text_of(owner.post(address, {**FORM, "config_server": "ftp://nowhere"}))
+    assert ("Still stored. Leave empty to keep it." in html, SECRET in html) == (True, False)
+    (field,) = re.findall(r'<input type="password" name="secret_token"[^>]*>', html)
+    assert ("required" in field, "value=" in field) == (False, False)
+    (kept,) = re.findall(r'name="secret_token_kept" value="([^"]+)"', html)
+    form = {**FORM, "config_server": wall.url, "secret_token": "", "secret_token_kept": kept}
+    owner.post(address, form)
+    assert Outlet.everywhere.get(platform="letterbox").credentials.open_object() == {"token": SECRET}
+
+
+def test_an_address_stays_readable_after_an_error(owner, newsroom):
+    address = at(newsroom, "outlet_connect", kind="discord")
+    html = text_of(
+        owner.post(
+            address, {"secret_webhook_url": "https://discord.example/api/webhooks/4711", "name": "Desk"}
+        )
+    )
+    assert 'type="text" name="secret_webhook_url" value="https://discord.example/api/webhooks/4711"' in html
+    assert "secret_webhook_url_kept" not in html
 
 
 def test_connect_twice_by_a_double_click_makes_one(owner, newsroom, wall):

@@ -81,7 +81,7 @@ def test_it_says_afterwards_that_nothing_was_sent(editor, revoked, stage):
     assert told(publish(editor, revoked, stage)) == [REVOKED.format(outlet=stage.name)]
     assert reread(revoked).status == "scheduled"
     page = editor.get(at(revoked, "item_page", gen=revoked.pk))
-    assert page.context["progress"] == ""
+    assert "Publishing to" not in page.content.decode()
     assert page.context["outlook"].blockers[0].message.startswith("The people who run")
 
 

@@ -119,6 +119,7 @@ PAGES = {
     "sources_several_undo": "edit",
     "sources_export": "look",
     "source_edit": "edit",
+    "source_formats": "edit",
     "source_pause": "edit",
     "source_poll_now": "edit",
     "source_delete": "edit",

@@ -162,3 +162,20 @@ def test_it_asks_as_much_for_many_as_for_one(newsroom, alice, as_person):
     for place in ("Bonn", "Ulm"):
         add_zeppelins(newsroom, place)
     assert count() == one
+
+
+def test_results_are_cut_around_the_words_that_were_found(newsroom, vera, as_person):
+    long = "The council met for nine hours on Monday and at last agreed to buy a seventh crane for the zeppelin harbour"
+    item = make_items(newsroom, title="Budget", url="https://news.example/budget")[0]
+    body = f"{long} of <Kiel>. " + "More of it. " * 30
+    GeneratedItem.everywhere.filter(pk=item.pk).update(
+        title="A budget for Kiel", body=body, excerpt=body[:300]
+    )
+    client = as_person(vera)
+    dialog = client.get(address(newsroom, "everything"), {"q": "zeppelin"}, headers={"X-Part": "1"})
+    content = client.get(address(newsroom, "items_page"), {"q": "zeppelin"})
+    for html in (dialog.content.decode(), content.content.decode()):
+        assert "A budget for Kiel" in html
+        assert "for the <mark>zeppelin</mark> harbour of &lt;Kiel&gt;." in html
+    titled = client.get(address(newsroom, "everything"), {"q": "budget"}, headers={"X-Part": "1"})
+    assert "A <mark>budget</mark> for Kiel" in titled.content.decode()

@@ -14,7 +14,7 @@ from config.core.ids import encode
 from pipeline.ingest import collect, pasted_url
 from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import TILES, load_readings, sign_readings
-from pipeline.payloads import feed_addresses
+from pipeline.resources import feed_addresses
 from tests.pages.answers import at
 from tests.pipeline.steps import NOON
 
@@ -392,6 +392,36 @@ def test_settings_are_changed(editor, newsroom, trams):
     source.refresh_from_db()
     assert (source.name, source.engines, source.max_age_days) == ("Tram desk", ["Short Post"], 14)
     assert source.first_poll == {"newest": 5}
+
+
+def test_formats_are_switched_on_the_source_s_own_page(editor, newsroom, as_person, vera):
+    source = Source.everywhere.create(
+        workspace=newsroom, name="Trams", type="rss", engines=["Short Post", "Thread"]
+    )
+    page = at(newsroom, "source_page", src=source.pk)
+    html = editor.get(page).content.decode()
+    box = r'<input type="checkbox" name="engines" value="{}"[^>]*data-submit[^>]*>'
+    assert [" checked" in re.search(box.format(name), html)[0] for name in ("Thread", "Carousel")] == [
+        True,
+        False,
+    ]
+    assert f"{page}#formats" in editor.get(at(newsroom, "sources_page")).content.decode()
+    answer = editor.post(at(newsroom, "source_formats", src=source.pk), {"engines": ["Carousel", "Thread"]})
+    source.refresh_from_db()
+    assert (answer["Location"], sorted(source.engines)) == (f"{page}#formats", ["Carousel", "Thread"])
+    refused = editor.post(
+        at(newsroom, "source_formats", src=source.pk), {"engines": ["Nonsense"]}, follow=True
+    )
+    assert "Choose one of the formats that are listed." in refused.content.decode()
+    # Without any the workspace's defaults are made.
+    editor.post(at(newsroom, "source_formats", src=source.pk), {})
+    source.refresh_from_db()
+    html = editor.get(page).content.decode()
+    defaults = WorkspaceDefaults.everywhere.get(workspace=newsroom).engines
+    assert (source.engines, "The workspace's defaults" in html) == ([], True)
+    assert all(" checked" in re.search(box.format(name), html)[0] for name in defaults)
+    viewed = as_person(vera).get(page).content.decode()
+    assert (", ".join(defaults) in viewed, 'name="engines"' in viewed) == (True, False)
 
 
 def test_deleting_is_taken_back(editor, newsroom, trams):

@@ -19,7 +19,7 @@ from pipeline.sources.base import Source
 from tests.platforms.servers.base import picture
 from tests.sources.running_wordpress import running
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.real]
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 KEY = "pub_01m80wxp87eh3rnr6xcszcrb9t"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.render.picture_types import PicturePlan
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 QUOTE = QuoteGraphic()
 CAROUSEL = Carousel()

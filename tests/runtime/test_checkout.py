@@ -78,7 +78,6 @@ class Checkout:
 
 @pytest.mark.slow
 @pytest.mark.sqlite
-@pytest.mark.timeout(300)
 def test_up_prints_its_steps_its_guide_and_what_fails(tmp_path):
     checkout = Checkout(tmp_path / "checkout")
     port = free_port()
@@ -143,7 +142,6 @@ def answers(url):
 
 @pytest.mark.slow
 @pytest.mark.sqlite  # It has settings of its own, whatever the suite runs on.
-@pytest.mark.timeout(600)
 def test_bare_commands_run_in_a_new_checkout(tmp_path):
     checkout = Checkout(tmp_path / "checkout")
     # Without settings: what to do, in one sentence; but tests need none.

@@ -141,6 +141,7 @@ def test_a_refusal_has_the_form_of_every_error(status: int, error: str, waits: b
     assert b"\r\nX-Request-Id: req_" in head
     told = json.loads(body)
     assert (told["error"], set(told["detail"][0])) == (error, {"field", "code", "message"})
+    assert body.decode() == json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def test_what_nobody_takes_yet_is_kept_in_its_order(tmp_path: Path):

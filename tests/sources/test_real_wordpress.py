@@ -14,7 +14,7 @@ from pipeline.sources.web_pages import poll_state as memory
 from tests.pipeline.steps import claimed
 from tests.sources.running_wordpress import running, wait_until
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.real]
 
 
 def words(name: str, *, more: str = "") -> str:

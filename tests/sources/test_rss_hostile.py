@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1024 * 1024

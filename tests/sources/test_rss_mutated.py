@@ -12,7 +12,7 @@ import pytest
 from tests.sizes import size
 from tests.sources.mutations import mutated, samples
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes(2)]
 
 ROOT = Path(__file__).parents[2]
 FEEDS = size(4_000, 20_000)

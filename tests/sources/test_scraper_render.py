@@ -26,7 +26,7 @@ from .test_scraper import article
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WORDS = "Hold the blade flat and cut quickly through the skin of the dough, as deep as a finger is wide. "
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture

@@ -58,12 +58,13 @@ class KeyForm(forms.Form):
     rights = forms.ChoiceField(
         label=_("Access"),
         choices=[
-            ("full", _lazy_choice(PRESET_LABELS["full"], _("All API operations"))),
+            # The least risky one comes first, because many people keep it.
             ("read-only", _lazy_choice(PRESET_LABELS["read-only"], _("Read everything, change nothing"))),
             ("push-only", _lazy_choice(PRESET_LABELS["push-only"], _("Push content only"))),
+            ("full", _lazy_choice(PRESET_LABELS["full"], _("All API operations"))),
             (CHOSEN, _lazy_choice(_("Custom"), _("Choose permissions"))),
         ],
-        initial="full",
+        initial="read-only",
         widget=forms.RadioSelect,
     )
     scopes = forms.MultipleChoiceField(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rest_framework.response import Response
 
-from config.core.api.jsonio import DumpedJson, dump
+from config.core.api.jsonio import DumpedJson
 from config.core.errors import Detail
+from config.core.json_encoding import dump
 from config.core.states import Overtaken
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from rest_framework.renderers import BaseRenderer
 
 from config.core import limits
 from config.core.errors import CODES, AppError, Detail, Invalid
+from config.core.json_encoding import dump
 from config.core.middleware import error_response, exception_response
 
 if TYPE_CHECKING:
@@ -56,11 +57,6 @@ class DumpedJson(bytes):
     """An answer that is JSON already, because its entity tag was computed from it."""
 
 
-def dump(data: Any) -> bytes:
-    """Return the data as compact UTF-8 JSON."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 class JsonOnly(BaseContentNegotiation):
     """Chooses a view's format: JSON, unless `Accept` names another one that it has.
 
@@ -91,10 +87,15 @@ class NotAcceptable(AppError):
     code = "not_acceptable"
 
 
+# The quality 0 of a media range: "not this one" (RFC 9110, section 12.4.2).
+_EXCLUDED: Final = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:$|;)")
+
+
 def refuse_unless_acceptable(request: Request) -> None:
     """Raise `NotAcceptable` if `Accept` names only media types that the view doesn't have."""
     header = request.META.get("HTTP_ACCEPT", "").lower()
-    accepted = {media_range.partition(";")[0].strip() for media_range in header.split(",")}
+    ranges = (media_range.partition(";") for media_range in header.split(","))
+    accepted = {name.strip() for name, _, rest in ranges if not _EXCLUDED.search(rest)}
     media_type = request.accepted_media_type
     # A header without a media type asks for nothing.
     if "/" in header and not accepted & {"*/*", "application/*", media_type}:
@@ -259,6 +260,7 @@ def parse_json(body: bytes, *, has_unique_keys: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise _malformed("The body is not UTF-8.") from error
     try:
+        # Not orjson, which takes the last of two equal keys and makes a float of a whole number beyond 64 bits.
         parsed = json.loads(
             text,
             parse_constant=_refuse_constant,

@@ -15,9 +15,10 @@ from django.conf import settings
 
 from config.core import limits
 from config.core.api.etags import respond_with_tag, weak_tag
-from config.core.api.jsonio import DumpedJson, dump
+from config.core.api.jsonio import DumpedJson
 from config.core.api.query_params import Parameter, choice
 from config.core.errors import AppError
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sends HTTP requests over guarded connections, and checks every redirect like a first address."""
+"""Sends HTTP requests over guarded connections of urllib3, and checks every redirect like a first address."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ import ssl
 import zlib
 from dataclasses import replace
 from functools import cache
-from time import monotonic
 from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import certifi
 
-from config.core.http_client.deadline_socket import DeadlineSocket, read_body
+from config.core.http_client.body import read_body
 from config.core.http_client.errors import (
     AddressRefused,
     BadResponse,
-    ConnectFailed,
     OutboundError,
     TimedOut,
     TooManyRedirects,
 )
-from config.core.http_client.guard import Deadline, Policy, open_socket, read_host
+from config.core.http_client.guard import Deadline, Policy, read_host
 from config.core.http_client.messages import (
     DEFAULT_PORTS,
     Headers,
     Options,
-    RawResponse,
     Request,
     Response,
     Target,
     TransferLimits,
 )
-from config.core.http_client.pool import IdleConnections
+from config.core.http_client.pool import Connections
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Mapping
+
+    from config.core.http_client.connection import GuardedConnection
 
 MAX_URL_LENGTH = 8192
 """The most characters of a URL."""
@@ -60,7 +58,7 @@ _OWN_HEADERS = frozenset(
 )
 
 
-class _Unanswered(Exception):
+class _Unanswered(BadResponse):
     """The connection broke before the first byte of an answer."""
 
 
@@ -74,12 +72,11 @@ class Client:
 
     def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
         self.policy = policy
-        self._tls = tls
-        self._idle = IdleConnections()
+        self._connections = Connections(tls or _make_tls_context())
 
     def sweep(self) -> None:
         """Close the idle connections that are idle for too long or too old."""
-        self._idle.sweep()
+        self._connections.sweep()
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
         return self.request("GET", url, **options)
@@ -145,7 +142,7 @@ class Client:
             while True:
                 answer = self._exchange(request, limits)
                 is_answered = True
-                location = _find_redirect(answer, limits)
+                location = _find_redirect(answer.status, answer.headers, limits)
                 if location is None:
                     break
                 if len(redirects) == max_redirects:
@@ -158,14 +155,7 @@ class Client:
             # A failure at a later hop doesn't undo the request that the first server has answered.
             error.may_have_reached = error.may_have_reached or is_answered
             raise
-        return Response(
-            status=answer.status,
-            headers=answer.headers,
-            body=answer.body,
-            url=request.target.url,
-            truncated=answer.truncated,
-            redirects=tuple(redirects),
-        )
+        return replace(answer, redirects=tuple(redirects)) if redirects else answer
 
     def _parse_url(self, url: str, limits: TransferLimits, *, base: str = "") -> Target:
         """Return the host, port and path of a URL, which may be relative to `base`.
@@ -203,109 +193,82 @@ class Client:
             path,
         )
 
-    def _exchange(self, request: Request, limits: TransferLimits) -> RawResponse:
+    def _exchange(self, request: Request, limits: TransferLimits) -> Response:
         """Send the request over an idle connection if one answers, else over a new one.
 
         Raises a subclass of `OutboundError` if no usable response came.
         """
-        pooled = self._idle.take(request.target.origin) if limits.keep_alive else None
-        if pooled is not None:
-            try:
-                return self._exchange_on(pooled.socket, request, limits, opened_at=pooled.opened_at)
-            except _Unanswered:
-                # The server closed it just before it was used.
-                pass
-        opened = self._open(request.target, limits)
+        take = self._connections.take if limits.keep_alive else self._connections.make
+        connection = take(request.target)
+        is_reused = not connection.is_closed
         try:
-            return self._exchange_on(opened, request, limits, opened_at=monotonic())
-        except _Unanswered as error:
-            raise BadResponse(str(error), may_have_reached=True) from error
+            return self._exchange_on(connection, request, limits)
+        except _Unanswered:
+            if not is_reused:
+                raise
+        # The server closed it just before it was used; now it is opened anew.
+        return self._exchange_on(connection, request, limits)
 
     def _exchange_on(
-        self, sock: socket.socket, request: Request, limits: TransferLimits, *, opened_at: float
-    ) -> RawResponse:
-        """Send the request over this socket and read the answer.
+        self, connection: GuardedConnection, request: Request, limits: TransferLimits
+    ) -> Response:
+        """Send the request over this connection and read the answer.
 
         The body of a redirect that will be followed isn't read. Raises `_Unanswered` if the connection broke
         before the first byte of an answer, `TimedOut` after the deadline, `ResponseTooLarge` if the body exceeds
         `max_bytes` without `truncate`, and `BadResponse` for any other incomplete or malformed answer.
         """
-        is_returned = False
-        wire = DeadlineSocket(sock, limits.deadline)
-        host = request.target.host.bare
-        # From here on a failure says nothing about what the server has received.
+        is_kept = False
+        target = request.target
         try:
-            wire.send(request.to_bytes(keep_alive=limits.keep_alive))
-            response = wire.receive_head(request.method)
-            answer = RawResponse(response.status, Headers(response.getheaders()), b"", truncated=False)
-            if _find_redirect(answer, limits) is not None:
-                return answer
-            will_close = response.will_close
-            body, truncated = read_body(response, max_bytes=limits.max_bytes, truncate=limits.truncate)
-            if limits.keep_alive and not will_close and response.isclosed():
-                self._idle.put(request.target.origin, sock, opened_at=opened_at)
-                is_returned = True
-            return replace(answer, body=body, truncated=truncated)
-        except TimeoutError as error:
-            message = f"{host} did not answer in full within {limits.deadline.seconds:g} seconds."
-            raise TimedOut(message, may_have_reached=True) from error
-        except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
-            # http.client lets int() complain about a chunk size, which is the ValueError.
-            message = f"{host} broke off or sent no valid HTTP response."
-            if not wire.has_received:
-                raise _Unanswered(message) from error
-            raise BadResponse(message, may_have_reached=True) from error
+            connection.begin(target.host, limits, self.policy)
+            # From here on a failure says nothing about what the server has received.
+            try:
+                connection.request(
+                    request.method,
+                    target.path,
+                    request.body,
+                    request.headers if limits.keep_alive else request.headers | {"Connection": "close"},
+                )
+                answer = connection.receive_head()
+                headers = Headers(answer.getheaders())
+                if _find_redirect(answer.status, headers, limits) is not None:
+                    return Response(answer.status, headers, b"", target.url)
+                body, truncated = read_body(answer, max_bytes=limits.max_bytes, truncate=limits.truncate)
+            except TimeoutError as error:
+                message = (
+                    f"{target.host.bare} did not answer in full within {limits.deadline.seconds:g} seconds."
+                )
+                raise TimedOut(message, may_have_reached=True) from error
+            except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
+                # http.client lets int() complain about a chunk size, which is the ValueError.
+                message = f"{target.host.bare} broke off or sent no valid HTTP response."
+                kind = BadResponse if connection.has_received else _Unanswered
+                raise kind(message, may_have_reached=True) from error
+            if limits.keep_alive and not connection.is_closed and answer.isclosed():
+                self._connections.put(connection)
+                is_kept = True
+            return Response(answer.status, headers, body, target.url, truncated)
         finally:
-            if not is_returned:
-                sock.close()
-
-    def _open(self, target: Target, limits: TransferLimits) -> socket.socket:
-        """Return a connected socket, with TLS for https. Raises a subclass of `OutboundError` if that fails."""
-        sock = open_socket(
-            target.host,
-            target.port,
-            deadline=limits.deadline,
-            connect_timeout=limits.connect_timeout,
-            policy=self.policy,
-        )
-        if target.scheme == "http":
-            return sock
-        name = target.host.bare
-        try:
-            # OpenSSL's handshake takes the socket's time-out as the limit of the whole, not of each read.
-            sock.settimeout(limits.deadline.left())
-            return (self._tls or _make_tls_context()).wrap_socket(sock, server_hostname=name)
-        except TimeoutError as error:
-            message = f"{name} did not finish the TLS handshake in time."
-            raise TimedOut(message) from error
-        except ssl.SSLCertVerificationError as error:
-            message = f"The certificate of {name} could not be verified: {error.verify_message}."
-            raise ConnectFailed(message) from error
-        except (OSError, ValueError) as error:
-            # wrap_socket raises ValueError for a name that can't be sent to the server.
-            message = f"No TLS connection to {name} could be made."
-            raise ConnectFailed(message) from error
-        finally:
-            # After success the wrapped socket owns the descriptor and this closes nothing.
-            sock.close()
+            if not is_kept:
+                connection.drop()
 
 
 @cache
 def _make_tls_context() -> ssl.SSLContext:
-    """Return the default TLS context: the system's trust store and certifi's authorities, HTTP/1.1 only."""
+    """Return the default TLS context: the system's trust store and certifi's authorities."""
     context = ssl.create_default_context()
     # A slim container may have no trust store of its own; an operator's own authorities are in the system's.
     context.load_verify_locations(certifi.where())
-    context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-def _find_redirect(answer: RawResponse, limits: TransferLimits) -> str | None:
+def _find_redirect(status: int, headers: Mapping[str, str], limits: TransferLimits) -> str | None:
     """Return the address that a redirect leads to, or `None` if the answer isn't to be followed."""
-    if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
+    if limits.max_redirects < 1 or status not in REDIRECTS or "Location" not in headers:
         return None
     # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.
-    location = answer.headers["Location"].strip().encode("latin-1").decode("utf-8", errors="replace")
+    location = headers["Location"].strip().encode("latin-1").decode("utf-8", errors="replace")
     return location.replace(" ", "%20")
 
 

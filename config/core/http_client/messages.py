@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
@@ -33,7 +33,7 @@ _HARMLESS_HEADERS = frozenset(
 class Headers(Mapping[str, str]):
     """Response headers, looked up in any case; repeated ones are joined by a comma."""
 
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._values: dict[str, str] = {}
         for name, value in pairs:
             key = name.lower()
@@ -60,9 +60,9 @@ class Response:
     body: bytes
     url: str
     """The address that answered last."""
-    truncated: bool
+    truncated: bool = False
     """True if the body was cut at `max_bytes`."""
-    redirects: tuple[tuple[int, str], ...]
+    redirects: tuple[tuple[int, str], ...] = ()
     """The status and target of each redirect that was followed."""
 
 
@@ -97,14 +97,10 @@ class Target:
         return self.scheme, self.host.bare, self.port
 
     @property
-    def authority(self) -> str:
-        """The host, with its port if that isn't the default, as the Host header names it."""
-        name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
-        return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
-
-    @property
     def url(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.path}"
+        name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
+        port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{name}{port}{self.path}"
 
 
 @dataclass(frozen=True)
@@ -115,17 +111,6 @@ class Request:
     target: Target
     headers: dict[str, str]
     body: bytes | None
-
-    def to_bytes(self, *, keep_alive: bool) -> bytes:
-        """Return the request line, headers and body."""
-        lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
-        lines += [f"{name}: {value}" for name, value in self.headers.items()]
-        if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
-            lines.append(f"Content-Length: {len(self.body or b'')}")
-        if not keep_alive:
-            lines.append("Connection: close")
-        lines += ["", ""]
-        return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
 
     def after_redirect(self, status: int, target: Target) -> Request:
         """Return the request that a browser would make next.
@@ -156,13 +141,3 @@ class TransferLimits:
     https_only: bool
     truncate: bool
     keep_alive: bool
-
-
-@dataclass(frozen=True)
-class RawResponse:
-    """The response to one request; a redirect that will be followed has no body."""
-
-    status: int
-    headers: Headers
-    body: bytes
-    truncated: bool

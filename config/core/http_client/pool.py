@@ -1,4 +1,4 @@
-"""Keeps connections open between requests to the same origin.
+"""Keeps connections open between requests to the same origin, in urllib3's pools.
 
 A connection is kept only after a completely read answer, and for at most a minute, so that a name that leads
 elsewhere, or a certificate that expires, is noticed by then. Its address was checked when it was opened.
@@ -6,117 +6,95 @@ elsewhere, or a certificate that expires, is noticed by then. Its address was ch
 
 from __future__ import annotations
 
-import select
 import threading
-from collections import OrderedDict, deque
-from dataclasses import dataclass
-from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+
+from config.core.http_client.connection import GuardedConnection, GuardedTlsConnection
 
 if TYPE_CHECKING:
-    import socket
+    import ssl
 
-    Origin = tuple[str, str, int]
+    from urllib3.poolmanager import PoolKey
 
-IDLE_SECONDS: Final = 5.0
-"""Seconds that a connection may be idle; common servers close it only later."""
-MAX_AGE_SECONDS: Final = 60.0
-"""Seconds after which a connection isn't reused, so that name and certificate are checked again."""
+    from config.core.http_client.messages import Target
+
 MAX_PER_ORIGIN: Final = 8
 """The most idle connections of one scheme, host and port."""
 MAX_TOTAL: Final = 128
 """The most idle connections of a process; each holds a file descriptor open."""
 
 
-@dataclass(frozen=True)
-class PooledConnection:
-    """An idle connection; `opened_at` and `idle_since` are seconds of the monotonic clock."""
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = GuardedConnection
 
-    socket: socket.socket
-    opened_at: float
-    idle_since: float
+    def take(self) -> GuardedConnection:
+        """Take out the connection that was used last, or return one that isn't open."""
+        connection = cast("GuardedConnection", self._get_conn())
+        connection.pool = self
+        return connection
+
+    def put(self, connection: GuardedConnection) -> None:
+        """Keep the connection, or close it if `MAX_PER_ORIGIN` are kept already."""
+        self._put_conn(connection)
 
 
-class IdleConnections:
-    """Idle connections by scheme, host and port. Thread-safe."""
+class _TlsPool(_Pool, HTTPSConnectionPool):
+    ConnectionCls = GuardedTlsConnection
 
-    def __init__(self) -> None:
-        self._idle: OrderedDict[Origin, deque[PooledConnection]] = OrderedDict()
-        self._count = 0
+
+class Connections:
+    """New connections, and idle ones by scheme, host and port. Thread-safe."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = tls
+        self._pools = PoolManager(num_pools=MAX_TOTAL, maxsize=MAX_PER_ORIGIN, ssl_context=tls)
+        self._pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        # By the time since which they are idle. Only a connection in here is closed for its age or number, so that
+        # none is while it is used.
+        self._idle: dict[GuardedConnection, None] = {}
         self._lock = threading.Lock()
 
-    def take(self, origin: Origin) -> PooledConnection | None:
-        """Take out and return a usable connection of the origin, or return `None` if there is none.
+    def make(self, target: Target) -> GuardedConnection:
+        """Return a connection that isn't open."""
+        if target.scheme == "http":
+            return GuardedConnection(target.host.bare, target.port)
+        return GuardedTlsConnection(target.host.bare, target.port, ssl_context=self._tls)
 
-        Connections that are too old, or that the other side has closed or written to, are closed on the way.
-        """
-        while True:
-            with self._lock:
-                connections = self._idle.get(origin)
-                # The most recently used connection, so that those that aren't needed expire.
-                connection = connections.pop() if connections else None
-                if connection is not None:
-                    self._count -= 1
-                if connections is not None and not connections:
-                    del self._idle[origin]
-            if connection is None:
-                return None
-            if _is_fresh(connection, monotonic()) and _is_silent(connection.socket):
-                return connection
-            connection.socket.close()
-
-    def put(self, origin: Origin, sock: socket.socket, *, opened_at: float) -> None:
-        """Keep a connection for the next request to its origin.
-
-        Beyond `MAX_PER_ORIGIN` the oldest of the origin is closed. Beyond `MAX_TOTAL` all connections of the
-        origin that got one least recently are closed.
-        """
-        now = monotonic()
+    def take(self, target: Target) -> GuardedConnection:
+        """Return a connection to the target: an idle one that is fresh, or else one that isn't open."""
         with self._lock:
-            connections = self._idle.setdefault(origin, deque())
-            self._idle.move_to_end(origin)
-            connections.append(PooledConnection(sock, opened_at, now))
-            self._count += 1
-            surplus = [connections.popleft()] if len(connections) > MAX_PER_ORIGIN else []
-            self._count -= len(surplus)
-            while self._count > MAX_TOTAL:
-                _, oldest = self._idle.popitem(last=False)
-                surplus += oldest
-                self._count -= len(oldest)
-        for connection in surplus:
-            connection.socket.close()
+            connection = self._pool(target).take()
+            self._idle.pop(connection, None)
+        return connection
+
+    def put(self, connection: GuardedConnection) -> None:
+        """Keep a connection for the next request to its origin; beyond `MAX_TOTAL` the one idle longest is closed."""
+        connection.rest()
+        with self._lock:
+            # Not kept in the connection, or no pool could be given up.
+            pool, connection.pool = cast("_Pool", connection.pool), None
+            pool.put(connection)
+            if not connection.is_closed:
+                self._idle[connection] = None
+            if len(self._idle) > MAX_TOTAL:
+                self._close_idle(next(iter(self._idle)))
 
     def sweep(self) -> None:
         """Close the connections that are idle for too long or too old."""
-        now = monotonic()
         with self._lock:
-            expired = [
-                connection
-                for connections in self._idle.values()
-                for connection in connections
-                if not _is_fresh(connection, now)
-            ]
-            for origin in list(self._idle):
-                fresh = deque(connection for connection in self._idle[origin] if _is_fresh(connection, now))
-                if fresh:
-                    self._idle[origin] = fresh
-                else:
-                    del self._idle[origin]
-            self._count -= len(expired)
-        for connection in expired:
-            connection.socket.close()
+            for connection in [each for each in self._idle if not each.is_fresh]:
+                self._close_idle(connection)
 
+    def _pool(self, target: Target) -> _Pool:
+        scheme, host, port = target.origin
+        options = {**self._pools.connection_pool_kw, "scheme": scheme, "host": host, "port": port}
+        # The origin is key enough, and made faster than urllib3's own key, which has a field for every option.
+        pool = self._pools.connection_from_pool_key(cast("PoolKey", target.origin), options)
+        return cast("_Pool", pool)
 
-def _is_fresh(connection: PooledConnection, now: float) -> bool:
-    """Return whether the connection is neither idle for too long nor too old."""
-    return now - connection.idle_since < IDLE_SECONDS and now - connection.opened_at < MAX_AGE_SECONDS
-
-
-def _is_silent(sock: socket.socket) -> bool:
-    """Return whether the other side has neither sent anything nor closed the connection."""
-    try:
-        poll = select.poll()
-        poll.register(sock, select.POLLIN | select.POLLHUP | select.POLLERR)
-        return not poll.poll(0)
-    except (OSError, ValueError):
-        return False
+    def _close_idle(self, connection: GuardedConnection) -> None:
+        # urllib3's pool keeps the closed one, and opens it anew when it is used.
+        connection.close()
+        del self._idle[connection]

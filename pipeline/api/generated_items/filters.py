@@ -18,9 +18,9 @@ from config.core.api.query_params import (
 )
 from config.core.datetimes import EMPTY_RANGE_MESSAGE
 from config.core.errors import Invalid
-from pipeline import payloads
 from pipeline.api import search_pages
 from pipeline.models import Bucket, GeneratedItemStatus
+from pipeline.resources import LONG_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
 
 def _include_parameter() -> Parameter:
     """Return the parameter that names the long fields to show, separated by commas."""
-    long_fields = tuple(payloads.GENERATED_ITEM_LONG_FIELDS)
 
     def read(text: str) -> list[str]:
         names = text.split(",")
         for name in names:
-            if name not in long_fields:
-                message = f"Name some of: {', '.join(long_fields)}, with commas between them."
+            if name not in LONG_FIELDS:
+                message = f"Name some of: {', '.join(LONG_FIELDS)}, with commas between them."
                 raise ValueError(message)
         return names
 
-    pattern = f"^({'|'.join(long_fields)})(,({'|'.join(long_fields)}))*$"
+    pattern = f"^({'|'.join(LONG_FIELDS)})(,({'|'.join(LONG_FIELDS)}))*$"
     return Parameter(
         read,
-        description=f"Long fields to show, with commas between them: {', '.join(long_fields)}.",
+        description=f"Long fields to show, with commas between them: {', '.join(LONG_FIELDS)}.",
         schema={"type": "string", "pattern": pattern},
     )
 

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Value
 
 from config.core.database.prepared_queries import Prepared
 from config.core.errors import Detail, Invalid
-from pipeline import payloads
+from pipeline import resources
 from pipeline.models import Asset, GeneratedItem, Publication, items_made_from
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def items_by_key(rows: QuerySet[Any], keys: Sequence[UUID], *, include: tuple[st
 
 def _select_values(rows: QuerySet[Any], include: tuple[str, ...]) -> QuerySet[Any, Any]:
     """Return the rows with the lean columns and those of the included long fields."""
-    columns = [name for field in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[field]]
-    return rows.values(*payloads.GENERATED_ITEM_LEAN_FIELDS, *columns)
+    return rows.values(*resources.GeneratedItem.columns(include))
 
 
 # The best plan of a list depends on the values of its filters.
@@ -100,7 +99,9 @@ _PAGE_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(_query_page, keeps_plan=
 # Each number of items is a separate statement: kept, their plans would push out the others.
 _PUBLICATIONS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
-        Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
+        Publication.everywhere.filter(item_id__in=keys)
+        .order_by("id")
+        .values(*resources.Publication.columns())
     ),
     keeps_plan=False,
 )
@@ -108,7 +109,7 @@ _ASSETS_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda keys: (
         Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
         .order_by("position", "id")
-        .values(*payloads.ASSET_FIELDS)
+        .values("item_id", *resources.Asset.columns())
     ),
     keeps_plan=False,
 )

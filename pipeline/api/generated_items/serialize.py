@@ -8,9 +8,10 @@ from rest_framework.response import Response
 
 from config.core import ids
 from config.core.api.etags import strong_tag
+from config.core.api.row_serializers import row_of
 from config.core.clock import utc_now
-from config.core.datetimes import format_utc, format_utc_or_none
-from pipeline import payloads, publish
+from config.core.datetimes import format_utc
+from pipeline import publish, resources
 from pipeline.api.generated_items.rows import assets_by_item, publications_by_item, read_progress
 from pipeline.generate import recoverable_failures
 from pipeline.models import (
@@ -43,9 +44,9 @@ def item_response(item: GeneratedItem, status: int) -> Response:
 def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
     """Return the whole item as the API shows it."""
     publications, assets = publications_by_item([item.pk]), assets_by_item([item.pk])
-    (row,) = recoverable_failures.with_current_errors(item.workspace, [payloads.row_of(item)])
+    (row,) = recoverable_failures.with_current_errors(item.workspace, [row_of(item)])
     progress = read_progress([item.pk] if item.status == GeneratedItemStatus.GENERATING else [])
-    return payloads.generated_item(
+    return resources.GeneratedItem.serialize(
         row,
         publications=publications.get(item.pk, ()),
         assets=assets.get(item.pk, ()),
@@ -77,25 +78,13 @@ def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
 
 def serialize_explanation(item: GeneratedItem, explained: explanation.Explained) -> dict[str, Any]:
     """Return what blocks the item's publishing, for the item and for each publication."""
-    blockers = [_serialize_blocker(blocker) for blocker in explained.blockers]
+    blockers = [resources.Blocker.serialize(blocker) for blocker in explained.blockers]
     for row, own_blockers in explained.publications:
-        names = {"outlet": ids.encode("out", row.outlet_id), "publication": ids.encode("pub", row.pk)}
-        blockers += [_serialize_blocker(blocker) | names for blocker in own_blockers]
+        blockers += [
+            resources.Blocker.serialize(blocker, outlet=row.outlet_id, publication=row.pk)
+            for blocker in own_blockers
+        ]
     return {"generated_item": ids.encode("gen", item.pk), "status": item.status, "blockers": blockers}
-
-
-def _serialize_blocker(blocker: publish.Blocker) -> dict[str, Any]:
-    """Return a blocker of the item; the caller adds the outlet and publication of another one."""
-    call = blocker.clears
-    return {
-        "code": blocker.code,
-        "message": blocker.message,
-        "since": format_utc_or_none(blocker.since),
-        "until": format_utc_or_none(blocker.until),
-        "outlet": None,
-        "publication": None,
-        "clears": call and {"method": call.method, "path": call.path, "body": call.body},
-    }
 
 
 def serialize_rehearsal(item: GeneratedItem, verdicts: Sequence[publish.OutletVerdict]) -> dict[str, Any]:
@@ -112,7 +101,7 @@ def serialize_rehearsal(item: GeneratedItem, verdicts: Sequence[publish.OutletVe
                 "ok": not verdict.problems and verdict.outlet.status == OutletStatus.OK,
                 "credentials": verdict.outlet.status,
                 "problems": [problem.as_json() for problem in verdict.problems],
-                "length": {"count": length.count, "limit": length.limit, "unit": length.unit},
+                "length": resources.Length.serialize(length),
                 **receipt,
                 "content": verdict.post.payload.content,
             }

@@ -12,9 +12,10 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import conditions_on, respond_with_tag, weak_tag
 from config.core.api.pagination import page_by
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
-from pipeline import payloads, search
-from pipeline.api import response_schemas, search_pages
+from pipeline import resources, search
+from pipeline.api import search_pages
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, PipelineResource, path_id
 from pipeline.api.generated_items.filters import FILTERS, JOINED_FILTERS, expand_aliases
 from pipeline.api.generated_items.rows import (
@@ -83,7 +84,7 @@ class GeneratedItemView(PipelineResource):
         parameters=openapi_parameters(FILTERS),
         responses=openapi_responses(
             {
-                200: response_schemas.listing(response_schemas.GeneratedItem),
+                200: listing(resources.GeneratedItem),
                 304: OpenApiResponse(description="Unchanged."),
             }
         ),
@@ -126,7 +127,7 @@ class GeneratedItemView(PipelineResource):
         )
         item_rows = recoverable_failures.with_current_errors(self.caller.workspace, result_page.rows)
         data = [
-            payloads.generated_item(
+            resources.GeneratedItem.serialize(
                 row,
                 publications=publications.get(row["id"], ()),
                 assets=assets.get(row["id"], ()),
@@ -144,7 +145,7 @@ class GeneratedItemView(PipelineResource):
         summary="Read a generated item",
         parameters=[path_id("gen")],
         responses=openapi_responses(
-            {200: response_schemas.GeneratedItem, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.GeneratedItem, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
@@ -158,7 +159,7 @@ class GeneratedItemView(PipelineResource):
         summary="Edit a generated item",
         parameters=[path_id("gen"), IF_MATCH],
         request=GeneratedItemChanges,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: resources.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -189,7 +190,7 @@ class GeneratedItemView(PipelineResource):
         summary="Approve the newest revision",
         parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RevisionInput,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({200: resources.GeneratedItem}, 404, 409, 412, 413, 415, 422),
     )
     def approve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -205,7 +206,7 @@ class GeneratedItemView(PipelineResource):
         summary="Reject a generated item",
         parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RejectInput,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({200: resources.GeneratedItem}, 404, 409, 412, 413, 415, 422),
     )
     def reject(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -225,7 +226,7 @@ class GeneratedItemView(PipelineResource):
         summary="Undo a rejection",
         parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RevisionInput,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({200: resources.GeneratedItem}, 404, 409, 412, 413, 415, 422),
     )
     def restore(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -239,7 +240,7 @@ class GeneratedItemView(PipelineResource):
         summary="Retry a failed item",
         parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RevisionInput,
-        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.GeneratedItem}, 402, 404, 409, 412, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -259,7 +260,7 @@ class GeneratedItemView(PipelineResource):
         summary="Make another variant",
         parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RegenerateInput,
-        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 412, 413, 415, 422),
+        responses=openapi_responses({202: resources.GeneratedItem}, 402, 404, 409, 412, 413, 415, 422),
     )
     def regenerate(self, request: Request, id: str) -> Response:
         """A new variant of the same group; the answer is the new item."""
@@ -285,7 +286,7 @@ class GeneratedItemView(PipelineResource):
         parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=PublishInput,
         responses=openapi_responses(
-            {202: response_schemas.PublishedItem, 200: response_schemas.DryRun}, 404, 409, 412, 413, 415, 422
+            {202: resources.PublishedItem, 200: resources.DryRun}, 404, 409, 412, 413, 415, 422
         ),
     )
     def publish(self, request: Request, id: str) -> Response:
@@ -308,7 +309,7 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_cancel",
         summary="Cancel a schedule",
         parameters=[path_id("gen"), IF_MATCH],
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412),
+        responses=openapi_responses({200: resources.GeneratedItem}, 404, 409, 412),
     )
     def cancel(self, request: Request, id: str) -> Response:
         """Cancel what is scheduled."""
@@ -323,7 +324,7 @@ class GeneratedItemView(PipelineResource):
         summary="Explain why it isn't published",
         parameters=[path_id("gen")],
         responses=openapi_responses(
-            {200: response_schemas.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404
+            {200: resources.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
     def explain(self, request: Request, id: str) -> Response:

@@ -19,9 +19,8 @@ from config.core.api.fields import (
 from config.core.api.nearest import hint
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
+from pipeline.resources import FIRST_POLL_SCHEMA
 from pipeline.text.links import has_host
-
-SOURCE_TYPES: Final = plugins.kinds("sources")
 
 
 def whole_number_field(maximum: int, minimum: int = 1, **kwargs: Any) -> StrictIntegerField:
@@ -120,19 +119,7 @@ class EngineNamesField(BoundedListField):
         return list(dict.fromkeys(names))
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "string", "enum": ["none", "all"]},
-            {
-                "type": "object",
-                "properties": {"newest": {"type": "integer", "minimum": 1, "maximum": limits.FEED_ENTRIES}},
-                "required": ["newest"],
-                "additionalProperties": False,
-            },
-        ]
-    }
-)
+@extend_schema_field(FIRST_POLL_SCHEMA)
 class FirstPollField(serializers.Field[Any, Any, Any, Any]):
     default_error_messages: ClassVar = {
         "invalid": 'Give {{"newest": n}} with n from 1 to {most}, "none" or "all".',
@@ -217,3 +204,13 @@ class PatternField(StrictCharField):
         if not re.fullmatch(self.pattern, text):
             self.fail("pattern", pattern=self.pattern)
         return text
+
+
+@extend_schema_field({"$ref": "#/components/schemas/ContentChanges"})
+class ContentChangesField(JsonObjectField):
+    """Changes of an item's content; the item's bucket decides which fields it takes."""
+
+
+@extend_schema_field({"$ref": "#/components/schemas/SourceConfig"})
+class ConfigChangesField(JsonObjectField):
+    """Changes of a source's settings; the source's type decides which it takes."""

@@ -19,8 +19,8 @@ from config.core.api.fields import (
     unknown_names,
 )
 from pipeline import limits
-from pipeline.api.content_schemas import ContentChangesField
 from pipeline.api.inputs.fields import (
+    ContentChangesField,
     OpenObjectField,
     PatternField,
     WebAddressField,

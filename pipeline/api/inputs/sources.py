@@ -15,9 +15,8 @@ from config.core.api.fields import (
 )
 from config.core.api.nearest import find_nearest
 from pipeline import limits, plugins
-from pipeline.api.content_schemas import ConfigChangesField
 from pipeline.api.inputs.fields import (
-    SOURCE_TYPES,
+    ConfigChangesField,
     EngineNamesField,
     FirstPollField,
     OpenObjectField,
@@ -26,6 +25,7 @@ from pipeline.api.inputs.fields import (
     whole_number_field,
 )
 from pipeline.ingest import collect
+from pipeline.resources import SOURCE_TYPES
 from pipeline.sources.base import Source as SourceKind
 
 if TYPE_CHECKING:

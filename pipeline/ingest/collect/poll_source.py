@@ -29,7 +29,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import format_utc
 from config.core.http_client import shared
-from pipeline import events, limits, payloads
+from pipeline import events, limits, resources
 from pipeline.ingest import own_feeds, websub
 from pipeline.ingest.collect.ask_source import fetch, follow, host_of
 from pipeline.ingest.collect.source_validation import kind_of
@@ -316,7 +316,7 @@ def record_failing(source: Source, now: datetime) -> None:
         "source.failing",
         workspace_id=source.workspace_id,
         test=source.test,
-        data={"source": payloads.source(payloads.row_of(source))},
+        data={"source": resources.Source.serialize(source)},
         source_id=source.pk,
         request=source.request_id,
         now=now,

@@ -1,4 +1,4 @@
-"""Fills the free slots of a week: shows what would be scheduled, schedules what is ticked, and undoes it."""
+"""Fills the free slots of a week: shows what would be scheduled, schedules all or what is ticked, and undoes it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ALIKE_LABELS: Final[dict[str, _StrPromise]] = {
 
 
 class FillForm(forms.Form):
-    """The days, posts per day and outlets of a plan; `unapproved` only preselects posts. The form stores nothing."""
+    """The days, posts per day and outlets of a plan. The form stores nothing."""
 
     days = forms.TypedChoiceField(
         label=gettext_lazy("For"),
@@ -67,9 +67,6 @@ class FillForm(forms.Form):
         required=False,
         help_text=gettext_lazy("Leave empty for all"),
         widget=forms.CheckboxSelectMultiple,
-    )
-    unapproved = forms.BooleanField(
-        label=gettext_lazy("Also select posts that haven't been approved"), required=False
     )
 
     def __init__(self, *args: Any, outlets: Sequence[Outlet], **kwargs: Any) -> None:
@@ -97,23 +94,23 @@ class FillForm(forms.Form):
 
 @workspace_page("edit")
 def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show what would be scheduled; on POST, schedule the ticked posts as they were shown."""
+    """Show what would be scheduled; on POST, schedule the ticked posts, or with `all` each, as they were shown."""
     now = utc_now()
     if request.method == "POST":
-        return _schedule_ticked(request, place, now)
+        return _schedule_posted(request, place, now)
     outlets = list(
         Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
     )
     form = FillForm(request.GET or {"days": planning.DAYS}, outlets=outlets)
-    context: dict[str, Any] = {"form": form, "has_outlets": bool(outlets)}
+    context: dict[str, Any] = {"form": form, "has_outlets": bool(outlets), "is_asked": bool(request.GET)}
     if form.is_valid():
         with report_errors(request, form):
             proposal = planning.propose(place.workspace, form.plan_request(now), test=False, now=now)
-            context |= _proposal_context(place, proposal, is_all_ticked=form.cleaned_data["unapproved"])
+            context |= _proposal_context(place, proposal)
     return render(request, "pages/calendar/fill.html", context)
 
 
-def _proposal_context(place: Place, proposal: planning.Proposal, *, is_all_ticked: bool) -> dict[str, Any]:
+def _proposal_context(place: Place, proposal: planning.Proposal) -> dict[str, Any]:
     """Return the template's context of a proposal: its posts by day, and the items left out by reason."""
     zone = ZoneInfo(place.workspace.timezone)
     lines = [_line_context(entry, zone) for entry in proposal.entries]
@@ -124,7 +121,7 @@ def _proposal_context(place: Place, proposal: planning.Proposal, *, is_all_ticke
     for left_out in proposal.left[:MAX_LEFT_OUT_SHOWN]:
         items_by_reason.setdefault(left_out.message, []).append(left_out.item)
     return {
-        "is_all_ticked": is_all_ticked,
+        "approved": sum(line["is_approved"] for line in lines),
         "unapproved": sum(not line["is_approved"] for line in lines),
         "days": [(day, list(group)) for day, group in groupby(lines, key=lambda line: line["day"])],
         "count": len(lines),
@@ -183,8 +180,8 @@ def _decode_entries(values: Iterable[str]) -> list[planning.PlanEntry]:
     return entries
 
 
-def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
-    """Schedule the ticked posts, and redirect to the week of the first one.
+def _schedule_posted(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
+    """Schedule the ticked posts, or with `all` each that was shown, and redirect to the week of the first one.
 
     Redirects back to the plan if nothing is ticked, nothing could be scheduled, or the form was sent before.
     """
@@ -192,7 +189,7 @@ def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpR
     plan_page = place.url_of("calendar_fill") + (f"?{query}" if query else "")
     if not kept_forms.is_first_sending(request):
         return redirect(plan_page)
-    entries = _decode_entries(request.POST.getlist("entry"))
+    entries = _decode_entries(request.POST.getlist("shown" if "all" in request.POST else "entry"))
     if not entries:
         kept_forms.allow_sending_again(request)
         messages.error(request, _("Choose at least one post."))

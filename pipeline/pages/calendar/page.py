@@ -18,7 +18,9 @@ from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, DateRang
 from pipeline.publish import workspace_hold
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
+    from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
 
@@ -50,11 +52,20 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
         "why": queries.explain_unpublished(board, now),
         "lasts": _describe_hold_effects(board),
         "tray": tray.read_tray(place, outlets, only=only, before=before, now=now),
-        "outlets": [(encode("out", outlet.pk), outlet.name) for outlet in outlets if not outlet.is_simulated],
+        "outlets": _outlet_choices(place, [*outlets, *(lane.outlet for lane in board.lanes)], only),
         "only": encode("out", only) if only else "",
         **_navigation_links(request, span, today),
     }
     return render(request, "pages/calendar/page.html", context)
+
+
+def _outlet_choices(place: Place, outlets: Sequence[Outlet], only: UUID | None) -> list[tuple[str, str]]:
+    """Return the outlets of the filter: those that are connected or have posts here, and the chosen one."""
+    names = {outlet.pk: outlet.name for outlet in outlets}
+    if only is not None and only not in names:
+        # It was disconnected and has no posts on these days.
+        names |= dict(Outlet.objects.of(place.workspace).filter(pk=only).values_list("pk", "name"))
+    return [(encode("out", key), name) for key, name in names.items()]
 
 
 def _split_into_weeks(board: queries.CalendarGrid) -> list[tuple[queries.CalendarCell, ...]]:

@@ -43,6 +43,7 @@ _COLUMNS: Final = (
     "version",
     "outlet_id",
     "status",
+    "step",
     "due_at",
     "published_at",
     "next_attempt_at",
@@ -275,12 +276,14 @@ def _moment_of(row: Mapping[str, Any]) -> datetime:
 def _build_card(
     row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping[UUID, str]
 ) -> CalendarCard:
-    """Return the card of a publication. A scheduled one that is on hold or late has that label."""
+    """Return the card of a publication. A scheduled one that is on hold or late has that label, and one that a person
+    has to post says so.
+    """
     moment = _moment_of(row)
     is_scheduled = row["status"] == PublicationStatus.SCHEDULED
     is_late = is_scheduled and moment < now - limits.LATE_AFTER
     is_held = is_scheduled and row["item__held"]
-    tone, _icon, label = labels.CALENDAR["held" if is_held else "late" if is_late else row["status"]]
+    tone, _icon, label = labels.of_calendar(row["status"], row["step"], is_held=is_held, is_late=is_late)
     local, outlet = moment.astimezone(span.zone), names.get(row["outlet_id"], "")
     return CalendarCard(row, moment, local, tone, str(label), is_late, outlet)
 

@@ -23,12 +23,11 @@ from pipeline.models import (
     Outlet,
     PersonaDraft,
     Publication,
-    PublicationStatus,
     RawItem,
     RawItemStatus,
     Source,
 )
-from pipeline.pages.failures import forms
+from pipeline.pages.failures import forms, publication_rows
 from pipeline.pages.failures import rows as failure_rows
 
 if TYPE_CHECKING:
@@ -127,15 +126,27 @@ def _filtered_queries(
 
 
 def _late_publications(place: Place, now: datetime) -> QuerySet[Any]:
-    # Publications that wait to be posted by hand are included, because the filters have that cause.
-    rows = Publication.objects.of(place.workspace).live().unsent()
-    late_publications: QuerySet[Any] = rows.filter(due_at__lt=now - limits.LATE_AFTER)
+    late_publications: QuerySet[Any] = Publication.objects.of(place.workspace).live().late(now)
     return late_publications
+
+
+def _publications_by_hand(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    return _with_item_and_outlet(Publication.objects.of(place.workspace).live().unsent().by_hand())
 
 
 def _failed_publications(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    rows = Publication.objects.of(place.workspace).live().unresolved()
+    return _with_item_and_outlet(Publication.objects.of(place.workspace).live().failed())
+
+
+def _unknown_publications(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    return _with_item_and_outlet(Publication.objects.of(place.workspace).live().unknown())
+
+
+def _with_item_and_outlet(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the publications with what their rows show."""
     publications: QuerySet[Any] = rows.select_related("item", "outlet")
     return publications.defer("outlet__credentials", "outlet__config", "item__content", "item__body")
 
@@ -194,8 +205,6 @@ def _failed_deliveries(place: Place, now: datetime) -> QuerySet[Any]:
 
 
 _ANY_CAUSE: Final = Q()
-_IS_BY_HAND: Final = Q(step=Publication.BY_HAND)
-_HAS_FAILED: Final = Q(status=PublicationStatus.FAILED)
 
 SECTIONS: Final[Mapping[str, SectionDefinition]] = {
     "late": SectionDefinition(
@@ -203,10 +212,21 @@ SECTIONS: Final[Mapping[str, SectionDefinition]] = {
         label=gettext_lazy("Late"),
         description=gettext_lazy("Overdue posts"),
         find=_late_publications,
-        causes={forms.LATE: ~_IS_BY_HAND, forms.BY_HAND: _IS_BY_HAND},
+        causes={forms.LATE: _ANY_CAUSE},
         time_column="due_at",
         order="due_at",
-        build_rows=failure_rows.build_late_rows,
+        build_rows=publication_rows.build_late_rows,
+        outlet="outlet_id",
+    ),
+    "by_hand": SectionDefinition(
+        kind="publications",
+        label=gettext_lazy("Manual posts"),
+        description=gettext_lazy("Post these by hand, then mark them posted"),
+        find=_publications_by_hand,
+        causes={forms.BY_HAND: _ANY_CAUSE},
+        time_column="due_at",
+        order="due_at",
+        build_rows=publication_rows.build_by_hand_rows,
         outlet="outlet_id",
     ),
     "outlets": SectionDefinition(
@@ -226,14 +246,24 @@ SECTIONS: Final[Mapping[str, SectionDefinition]] = {
         description=gettext_lazy("Not retried automatically"),
         find=_failed_publications,
         causes={
-            forms.ACCOUNT: _HAS_FAILED & Q(error__class="account"),
-            forms.CONTENT: _HAS_FAILED & Q(error__class="content"),
-            forms.PLATFORM: _HAS_FAILED & ~Q(error__class="account") & ~Q(error__class="content"),
-            forms.UNKNOWN: Q(status=PublicationStatus.UNKNOWN),
+            forms.ACCOUNT: Q(error__class="account"),
+            forms.CONTENT: Q(error__class="content"),
+            forms.PLATFORM: ~Q(error__class="account") & ~Q(error__class="content"),
         },
         time_column="updated_at",
         order="-updated_at",
-        build_rows=failure_rows.build_failed_rows,
+        build_rows=publication_rows.build_failed_rows,
+        outlet="outlet_id",
+    ),
+    "unknown": SectionDefinition(
+        kind="publications",
+        label=gettext_lazy("Outcome unknown"),
+        description=gettext_lazy("Looked up at the platform before anything is sent again"),
+        find=_unknown_publications,
+        causes={forms.UNKNOWN: _ANY_CAUSE},
+        time_column="updated_at",
+        order="-updated_at",
+        build_rows=publication_rows.build_unknown_rows,
         outlet="outlet_id",
     ),
     "mailings": SectionDefinition(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from accounts.pages.secret_input import SecretInput
 from config.core.api.jsonio import parse_json
 from config.core.errors import AppError
 from pipeline import limits
@@ -97,7 +98,7 @@ class RotateSecretForm(forms.Form):
         required=False,
         max_length=300,
         help_text=_("If the sender provides it (Slack, Stripe). Leave empty to generate one."),
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        widget=SecretInput(attrs={"autocomplete": "off"}),
     )
     stops_now = forms.BooleanField(
         label=_("Revoke the old one now"),

@@ -23,8 +23,7 @@ from pipeline import labels, limits
 from pipeline.ingest.inbound_deliveries import secrets, try_and_replay
 from pipeline.models import InboundDelivery, Source, Verification
 from pipeline.pages.inbound.forms import RotateSecretForm, TryMappingForm
-from pipeline.payloads import row_of
-from pipeline.payloads import source as shown_source
+from pipeline.resources import Source as SourceJson
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -146,7 +145,7 @@ def _source_context(source: Source) -> dict[str, Any]:
     kind = secrets.kind_of(source)
     return {
         "source": source,
-        "inbound_url": shown_source(row_of(source))["inbound_url"],
+        "inbound_url": SourceJson.serialize(source)["inbound_url"],
         "proof": Verification(kind).label,
         "has_secret": kind != "address",
     }

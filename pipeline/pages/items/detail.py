@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpResponse
@@ -36,12 +37,17 @@ from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 from pipeline.writers.extractive import APPROVED_LINES, FROM_SOURCE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from uuid import UUID
 
     from django.http import HttpRequest
 
 
 _POLL_SECONDS: Final = 2
+_WAITING_POLL_SECONDS: Final = 10
+"""The seconds between polls while a due publication waits, for its next attempt or for a blocker to end."""
+_SOON: Final = timedelta(minutes=1)
+"""How long before its time a publication is polled for, so that the page follows one that was just published."""
 _PROGRESS_PART: Final = "progress"
 _REWRITE_PART, _CARD_PART = "rewriting", "card-rewriting"
 MAX_REVISIONS: Final = 20
@@ -154,49 +160,64 @@ def _render_progress(request: HttpRequest, place: Place, row: GeneratedItem) -> 
     There are three results: the fragment's HTML for a page load, an empty text if nothing is under way, and the
     response to a poll. The response to a poll that finds nothing under way reloads the whole page.
     """
-    outlet_names = _names_of_sending_outlets(place, row)
-    is_under_way = row.status in ITEMS_IN_MAKING or (bool(outlet_names) and not row.held)
-    if not is_under_way:
+    is_in_making = row.status in ITEMS_IN_MAKING
+    due_publications = [] if is_in_making or row.held else _list_due_publications(place, row)
+    outlet_names = _names_of_sending_outlets(due_publications)
+    if not is_in_making and not due_publications:
         return HttpResponse(headers={"HX-Refresh": "true"}) if is_poll_for(request, _PROGRESS_PART) else ""
     context = {
         "item": row,
         "stage": display.progress_label(row),
         "outlets": outlet_names,
     }
+    is_waiting = not is_in_making and not outlet_names
     return polling_fragment(
         request,
         _PROGRESS_PART,
         "pages/items/progress.html",
         context,
         css_class="stack",
-        interval_seconds=_POLL_SECONDS,
+        interval_seconds=_WAITING_POLL_SECONDS if is_waiting else _POLL_SECONDS,
+        page_state="" if is_in_making else _publishing_state(place, row),
     )
 
 
-def _names_of_sending_outlets(place: Place, row: GeneratedItem) -> list[str]:
-    """Return the outlets to which the item is being sent now, without those whose publication is blocked.
+def _publishing_state(place: Place, row: GeneratedItem) -> str:
+    """Return the statuses of the item and its publications, on which the badges of the page depend."""
+    rows = Publication.objects.of(place.workspace).filter(item=row).order_by("id")
+    return " ".join([row.status, *rows.values_list("status", flat=True)])
 
-    The page shows the blockers of the other publications in another place.
-    """
+
+def _list_due_publications(place: Place, row: GeneratedItem) -> list[Publication]:
+    """Return the publications that a platform gets within a minute, or would have got if nothing blocked them."""
     may_be_sending = row.status == GeneratedItemStatus.PUBLISHING or (
         row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
     )
     if not may_be_sending:
         return []
-    now = utc_now()
-    due_publications = (
+    return list(
         Publication.objects.of(place.workspace)
         .unsent()
         .by_platform()
-        .filter(item=row, due_at__lte=now, wake_at__isnull=False)
+        .filter(item=row, due_at__lte=utc_now() + _SOON, wake_at__isnull=False)
         .select_related("outlet", "queue", "workspace", "item")
         .defer("workspace__model_key")
         .order_by("id")
     )
+
+
+def _names_of_sending_outlets(due_publications: Sequence[Publication]) -> list[str]:
+    """Return the outlets to which the item is being sent now, without those whose publication is blocked.
+
+    The page shows the blockers of the other publications in another place.
+    """
+    now = utc_now()
     return [
         publication.outlet.name
         for publication in due_publications
-        if (publication.next_attempt_at is None or publication.next_attempt_at <= now)
+        if publication.due_at is not None
+        and publication.due_at <= now
+        and (publication.next_attempt_at is None or publication.next_attempt_at <= now)
         and (
             publication.status != PublicationStatus.SCHEDULED
             or next(publish.find_blockers(publication, now), None) is None

@@ -6,17 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages.act_messages import changed_meanwhile_message
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
-from pipeline import limits, plugins
+from pipeline import labels, limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Bucket, GeneratedItemStatus
-from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages import form_choices
 from pipeline.publish import PublishWish
 from pipeline.text.local_time import WallClock, moment_of
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
     from pipeline.models import GeneratedItem, Outlet
+    from pipeline.models.generated_item import OwnGeneratedItems as ItemQuerySet
 
 SOURCES_OFFERED: Final = 200
 """The most sources that the filter lists."""
@@ -37,6 +36,11 @@ REASON_CHARACTERS: Final = 500
 _MAX_NUMBER_DIGITS: Final = 9
 NOW, NEXT, AT = "now", "next", "at"
 """The values of the field `when`: now, in the next free slot, or at a chosen time."""
+
+
+TO_REVIEW, APPROVED = "to_review", "approved"
+"""The values of the filter `status` that part the ready items; pages show no other status of them."""
+_READY: Final = GeneratedItemStatus.READY.value
 
 
 class ItemFilter(forms.Form):
@@ -58,7 +62,9 @@ class ItemFilter(forms.Form):
         required=False,
         choices=[
             ("", gettext_lazy("Any status")),
-            *GeneratedItemStatus.choices,
+            (TO_REVIEW, labels.TO_REVIEW.label),
+            (APPROVED, labels.APPROVED.label),
+            *((value, label) for value, label in GeneratedItemStatus.choices if value != _READY),
         ],
     )
     engine = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
@@ -78,6 +84,9 @@ class ItemFilter(forms.Form):
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         engines = [engine.name for engine in plugins.every("engines", Engine)]
+        if self.data.get("status") == _READY:
+            # Views that were saved before have the status of both.
+            fields["status"].choices += [(_READY, GeneratedItemStatus.READY.label)]
         fields["engine"].choices = [("", _("Any format")), *((name, name) for name in engines)]
         sources = form_choices.source_choices(workspace, SOURCES_OFFERED)
         # A source that isn't listed is accepted by its id: the list may be too short, or the source was deleted.
@@ -87,13 +96,25 @@ class ItemFilter(forms.Form):
         fields["source"].choices = [("", _("Any source")), *sources]
         fields["persona"].choices = [("", _("Any persona")), *form_choices.persona_choices(workspace)]
 
-    def conditions(self) -> dict[str, Any]:
-        """Return the chosen filters as conditions of a query, without the search and the hold."""
+    def narrow(self, rows: ItemQuerySet) -> ItemQuerySet:
+        """Return the items that match the chosen filters, except for the search."""
+        data = self.cleaned_data
+        rows = rows.filter(**self._conditions())
+        if data["status"] == TO_REVIEW:
+            rows = rows.to_review()
+        elif data["status"] == APPROVED:
+            rows = rows.ready().filter(approved_at__isnull=False, held="")
+        if data["held"] == "yes":
+            return rows.on_hold()
+        return rows.flagged() if data["held"] == "flagged" else rows
+
+    def _conditions(self) -> dict[str, Any]:
+        """Return the filters that compare a column with a value."""
         data = self.cleaned_data
         conditions: dict[str, Any] = {
             column: data[name]
             for name, column in (("bucket", "bucket"), ("status", "status"), ("engine", "engine_output"))
-            if data[name]
+            if data[name] not in {"", TO_REVIEW, APPROVED}
         }
         for name, prefix in (("source", "src"), ("persona", "per")):
             if data[name]:
@@ -238,7 +259,9 @@ class PublishForm(WhenForm):
         super().__init__(*args, **kwargs)
         self.zone = item.workspace.timezone
         fields: Any = self.fields
-        fields["outlets"].choices = [(encode("out", outlet.pk), _outlet_label(outlet)) for outlet in outlets]
+        fields["outlets"].choices = [
+            (encode("out", outlet.pk), form_choices.outlet_label(outlet)) for outlet in outlets
+        ]
         fields["local_time"].help_text = _("%(zone)s") % {"zone": self.zone}
         if next_slots:
             fields["when"].choices = [
@@ -254,10 +277,3 @@ class PublishForm(WhenForm):
         """Return the chosen time and outlets, as `publish` takes them."""
         data = self.cleaned_data
         return replace(self.timing(), outlets=data["outlets"], keep_siblings=data.get("keep_siblings", False))
-
-
-def _outlet_label(outlet: Outlet) -> str:
-    """Return the label of an outlet's checkbox: its name, and below it its platform."""
-    platform_label = str(platform_of(outlet.platform).label)
-    detail = _("Test channel") if outlet.is_simulated else platform_label
-    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, detail)

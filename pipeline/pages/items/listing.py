@@ -9,7 +9,9 @@ from django.http import Http404
 from django.shortcuts import render
 
 from accounts.pages.page_access import Place, workspace_page
+from accounts.pages.poll_fragment import is_poll_for
 from config.core import limits
+from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
 from config.core.ids import decode, encode
 from pipeline import labels, search
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
@@ -18,6 +20,8 @@ from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
 from pipeline.pages.items.saved_views import views_context
 from pipeline.pages.review.stories import story_key
+from pipeline.states import ITEMS_IN_MAKING
+from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
 
 ROWS: Final = limits.PAGE_ROWS_DEFAULT
 """Items per page."""
+MOVING: Final = frozenset({*ITEMS_IN_MAKING, GeneratedItemStatus.PUBLISHING})
+"""Statuses that change within seconds, without anybody's act."""
+_MOVING_PART: Final = "moving"
+_STOP_POLLING: Final = 286
+"""The status of a response after which HTMX polls no more."""
 _COLUMNS: Final = (
     "id",
     "version",
@@ -55,13 +64,24 @@ _COLUMNS: Final = (
 )
 
 
+_SEARCHED_COLUMNS: Final = ("body", "body_format")
+"""What only a search reads, to show the words that it found."""
+TITLE_CHARACTERS, EXCERPT_CHARACTERS = 110, 140
+
+
 @workspace_page("look", methods=("GET",))
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show a page of the items that match the filters, or no items if a filter is invalid."""
+    """Show a page of the items that match the filters, or no items if a filter is invalid.
+
+    Polls for the statuses of the items that are under way.
+    """
+    if is_poll_for(request, _MOVING_PART):
+        return _render_statuses(request, place)
     form = ItemFilter(request.GET, workspace=place.workspace)
     is_understood = form.is_valid()
     rows = _find_rows(request, place, form) if is_understood else []
     page_rows = rows[:ROWS]
+    text = form.cleaned_data["q"] if is_understood else ""
     pictures = _first_pictures(place, [row["id"] for row in page_rows])
     spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in page_rows])
     query = request.GET.copy()
@@ -70,7 +90,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     if len(rows) > ROWS:
         query["before"] = encode("gen", page_rows[-1]["id"])
     shown_rows = [
-        _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {})) for row in page_rows
+        _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {}), text) for row in page_rows
     ]
     context = {
         "filter": form,
@@ -78,6 +98,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
         "stories": _group_by_story(shown_rows),
         # Viewers can't decide on items.
         "has_acts": place.may_edit and any(row["token"] for row in shown_rows),
+        "moving": ",".join(encode("gen", row["id"]) for row in page_rows if row["status"] in MOVING),
         "kept": request.GET.urlencode(),
         "older": query.urlencode() if len(rows) > ROWS else "",
         "newest": newest,
@@ -89,6 +110,19 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/items/list.html", context)
 
 
+def _render_statuses(request: HttpRequest, place: Place) -> HttpResponse:
+    """Return the statuses of the items in the parameter `moving`, and end the polls if none is under way any more."""
+    keys = [decode("gen", public_id) for public_id in request.GET.get("moving", "").split(",")[:ROWS]]
+    items = GeneratedItem.objects.of(place.workspace).filter(
+        pk__in=filter(None, keys), test=False, deleted_at=None
+    )
+    rows = list(items.values(*_COLUMNS))
+    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in rows])
+    context = {"rows": [_row_context(row, "", spreads.get(row["id"], {}), "") for row in rows]}
+    is_moving = any(row["status"] in MOVING for row in rows)
+    return render(request, "pages/items/statuses.html", context, status=200 if is_moving else _STOP_POLLING)
+
+
 def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
     """Return one row more than a page shows, at the same cost however far the page is from the first one.
 
@@ -96,11 +130,7 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
     """
     # Compiles to `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
-    rows = rows.filter(**form.conditions())
-    if form.cleaned_data["held"] == "yes":
-        rows = rows.on_hold()
-    elif form.cleaned_data["held"] == "flagged":
-        rows = rows.flagged()
+    rows = form.narrow(rows)
     last_key = None
     if "before" in request.GET:
         last_key = decode("gen", request.GET["before"])
@@ -111,7 +141,10 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
         # If the last item is no longer among the results, they begin again.
         start = keys.index(last_key) + 1 if last_key in keys else 0
         rows_by_key = {
-            row["id"]: row for row in rows.filter(pk__in=keys[start : start + ROWS + 1]).values(*_COLUMNS)
+            row["id"]: row
+            for row in rows.filter(pk__in=keys[start : start + ROWS + 1]).values(
+                *_COLUMNS, *_SEARCHED_COLUMNS
+            )
         }
         return [rows_by_key[key] for key in keys if key in rows_by_key]
     if last_key is not None:
@@ -136,8 +169,8 @@ def _first_pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
     return addresses
 
 
-def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the list shows of an item."""
+def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int], text: str) -> dict[str, Any]:
+    """Return what the list shows of an item; `text` is what was searched for, or empty."""
     badge = labels.of_status(row["status"], is_approved=is_approved_row(row), is_held=bool(row["held"]))
     tone, icon, label = labels.of_spread(badge, row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
@@ -147,12 +180,16 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -
         GeneratedItemStatus.REMOVED,
     }
     is_open = row["status"] == GeneratedItemStatus.READY
+    title_parts = excerpt_around(title, text, length=TITLE_CHARACTERS)
+    excerpt_parts = _excerpt_parts(row, title, text)
     return {
         **row,
         # The token holds the version, so that a decision on an item that was changed meanwhile is refused.
         "token": f"{encode('gen', row['id'])}:{row['version']}" if is_open else "",
         "title": title,
-        "excerpt": row["excerpt"] if row["excerpt"] != title else "",
+        "title_parts": title_parts,
+        "excerpt_parts": excerpt_parts,
+        "is_found_in_text": has_match(excerpt_parts) and not has_match(title_parts),
         "picture": picture,
         "bucket_icon": labels.BUCKET_ICONS[row["bucket"]],
         "tone": tone,
@@ -166,3 +203,12 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -
         "from": row["topic__title"] or labels.origin_of_row(row),
         "persona": row["persona__name"] or "",
     }
+
+
+def _excerpt_parts(row: Mapping[str, Any], title: str, text: str) -> tuple[TextPart, ...]:
+    """Return the item's text around the words that were searched for, or else the beginning of it."""
+    if text:
+        parts = excerpt_around(plain_text(row["body"], row["body_format"]), text, length=EXCERPT_CHARACTERS)
+        if has_match(parts):
+            return parts
+    return excerpt_around(row["excerpt"], "", length=EXCERPT_CHARACTERS) if row["excerpt"] != title else ()

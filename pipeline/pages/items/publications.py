@@ -6,13 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.utils.translation import gettext as _
-
 from config.core.datetimes import read_moment
 from pipeline import labels, publish
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.payloads import feed_page_address
+from pipeline.resources import feed_page_address
 from pipeline.states import UNSENT_PUBLICATIONS
 
 if TYPE_CHECKING:
@@ -107,10 +105,7 @@ def read_publications(place: Place, item: GeneratedItem) -> tuple[ShownPublicati
 def _show_publication(row: Publication, calls: Sequence[Attempt]) -> ShownPublication:
     """Return a publication as its page shows it, with its calls and the actions that its status allows."""
     platform = platform_if_known(row.platform)
-    tone, _icon, label = labels.PUBLICATIONS[row.status]
-    is_by_hand = row.is_handed_over
-    if is_by_hand:
-        tone, label = "warn", _("Post manually")
+    tone, _icon, label = labels.of_publication(row.status, row.step)
     error: Mapping[str, Any] = row.error or {}
     return ShownPublication(
         publication=row,
@@ -123,7 +118,7 @@ def _show_publication(row: Publication, calls: Sequence[Attempt]) -> ShownPublic
         waits=str((row.waits_for or {}).get("message", "")),
         calls=tuple(_build_call(attempt) for attempt in calls),
         metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
-        is_by_hand=is_by_hand,
+        is_by_hand=row.is_handed_over,
         can_retry=row.status == PublicationStatus.FAILED,
         can_reconcile=row.status == PublicationStatus.UNKNOWN,
         can_remove=(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.utils.html import strip_tags
+from django.utils.html import format_html, strip_tags
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -16,6 +17,8 @@ from pipeline.pages import form_choices
 from pipeline.text.links import TOP_LEVEL_DOMAINS, has_host
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from accounts.models import Workspace
 
 _ADDRESS: Final = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
@@ -84,12 +87,35 @@ class PasteForm(forms.Form):
         return cleaned
 
 
+class FormatCheckboxes(forms.CheckboxSelectMultiple):
+    """Checkboxes of formats; one that can't be made is unticked and disabled, and says why."""
+
+    reasons: Mapping[str, str] = MappingProxyType({})
+    """Why formats can't be made, by their names."""
+
+    def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the template's context of one checkbox."""
+        option: dict[str, Any] = super().create_option(*args, **kwargs)
+        reason = self.reasons.get(str(option["value"]))
+        if reason is not None:
+            option["attrs"].pop("checked", None)
+            option["attrs"]["disabled"] = True
+            option["selected"] = False
+            option["label"] = format_html(
+                '<span>{}<br><span class="small why-not">{}</span></span>', option["label"], reason
+            )
+        return option
+
+
 class ChosenForm(forms.Form):
     """The choices of formats, number of variants and persona."""
 
+    waiting: Sequence[str] = ()
+    """The formats that were chosen and can't be made; they are ticked again once they can."""
+
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
-        widget=forms.CheckboxSelectMultiple,
+        widget=FormatCheckboxes,
         error_messages={"required": gettext_lazy("Choose at least one format.")},
     )
     variants = forms.TypedChoiceField(
@@ -98,13 +124,44 @@ class ChosenForm(forms.Form):
         choices=[(number, str(number)) for number in range(1, limits.VARIANTS + 1)],
         initial=1,
     )
-    persona = forms.ChoiceField(label=gettext_lazy("Persona"))
+    persona = forms.ChoiceField(
+        label=gettext_lazy("Persona"), help_text=gettext_lazy("The voice that posts are written in")
+    )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["engines"].choices = form_choices.engine_choices()
         fields["persona"].choices = form_choices.persona_choices(workspace)
+
+    @property
+    def offered_formats(self) -> list[str]:
+        """The names of all formats that the form offers."""
+        engines: Any = self.fields["engines"]
+        return [name for name, _label in engines.choices]
+
+    @property
+    def blocked_formats(self) -> str:
+        """The formats that can't be made as one text, by which a page sees that others can't be made."""
+        widget: Any = self.fields["engines"].widget
+        return ", ".join(sorted(widget.reasons))
+
+    def block_formats(self, reasons: Mapping[str, str]) -> list[str]:
+        """Untick and disable the formats in `reasons`, and return the chosen ones that are left."""
+        posted: Any = self.data
+        waiting = posted.getlist("waiting") if self.is_bound else []
+        chosen = dict.fromkeys([*(self["engines"].value() or ()), *waiting])
+        possible = [name for name in chosen if name not in reasons]
+        self.waiting = [name for name in chosen if name in reasons]
+        if self.is_bound:
+            updated = posted.copy()
+            updated.setlist("engines", possible)
+            self.data = updated
+        else:
+            self.initial["engines"] = possible
+        widget: Any = self.fields["engines"].widget
+        widget.reasons = reasons
+        return possible
 
 
 class MakeForm(ChosenForm):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
+
 from accounts.ledger import reports
 from config.core.clock import utc_now
 from pipeline.pages import form_choices
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accounts.pages.page_access import Place
+    from pipeline.pages.new.forms import ChosenForm
 
 
 def known_choices(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,8 +30,15 @@ def known_choices(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def why_no_format(form: ChosenForm) -> str:
+    """Return why there is no price of the formats: none is chosen, or none of the chosen ones can be made."""
+    if form.waiting:
+        return _("None of these formats can be made of this text.")
+    return _("Choose a format to see the price.")
+
+
 def price_context(place: Place, price: int, why_not: Sequence[str], *, has_plan: bool) -> dict[str, Any]:
-    """Return the template's context: the price, why formats are skipped, and the remaining credits.
+    """Return the template's context: the price, which variants of the formats are skipped, and the remaining credits.
 
     `left` is `None` for a workspace whose credits aren't limited.
     """

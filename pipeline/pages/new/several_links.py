@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -23,7 +23,7 @@ from pipeline.ingest import pasted_url, plan_and_estimate, raw_content, store_ra
 from pipeline.models import WorkspaceDefaults
 from pipeline.models.raw_item import PASTED_PREFIX
 from pipeline.pages.new.forms import MAX_TEXT_CHARACTERS, ChosenForm, address_in
-from pipeline.pages.new.price import is_agreed, known_choices, price_context
+from pipeline.pages.new.price import is_agreed, known_choices, price_context, why_no_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from accounts.pages.page_access import Place
+    from pipeline.generate.generation_plan import GenerationPlan
 
 _SALT: Final = "create.links"
 _READ_SECONDS: Final = 30
@@ -54,14 +55,6 @@ class _ReadLinks:
 
     pages: list[_LinkedPage] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
-
-
-class _TotalPrice(NamedTuple):
-    """The price of all pages in credits, why formats are skipped, and whether anything would be made."""
-
-    price: int
-    why_not: list[str]
-    has_plan: bool
 
 
 class LinksForm(ChosenForm):
@@ -126,10 +119,10 @@ def make_items(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             defaults = _load_defaults(place)
             contents = _raw_contents(request, form.cleaned_data, read_links.pages)
-            total = _estimate_price(place, contents, defaults)
-            if not total.has_plan:
+            plans = _estimate_plans(place, contents, defaults)
+            if not any(plan.engines for plan in plans):
                 form.add_error("engines", _("None of these formats can be made of these pages."))
-            elif is_agreed(total.price, form.cleaned_data["price"]):
+            elif is_agreed(sum(plan.price for plan in plans), form.cleaned_data["price"]):
                 store_raw_item.push_all(
                     place.workspace, defaults.push_source, contents, defaults=defaults, now=utc_now()
                 )
@@ -202,35 +195,46 @@ def _raw_contents(
     ]
 
 
-def _estimate_price(
+def _estimate_plans(
     place: Place, contents: Sequence[raw_content.RawContent], defaults: WorkspaceDefaults
-) -> _TotalPrice:
-    """Return the total price of all pages."""
-    plans = [
+) -> list[GenerationPlan]:
+    """Return what would be made of each page."""
+    return [
         plan_and_estimate.estimate(
             place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
         )
         for content in contents
         if content.engines
     ]
-    why_not = dict.fromkeys(str(reason) for plan in plans for reason in plan.why_not)
-    has_plan = any(plan.engines for plan in plans)
-    return _TotalPrice(sum(plan.price for plan in plans), list(why_not), has_plan)
+
+
+def _refusals_of_all(plans: Sequence[GenerationPlan]) -> dict[str, str]:
+    """Return the formats that can be made of no page, each with the reason of the first page."""
+    first, *others = plans
+    return {
+        name: reason
+        for name, reason in first.refusals.items()
+        if all(name in plan.refusals for plan in others)
+    }
 
 
 def _render_form(request: HttpRequest, place: Place, form: LinksForm, read_links: _ReadLinks) -> HttpResponse:
-    """Render the second step with the price of its choices."""
+    """Render the second step with the price of its choices, and disable the formats that no page can be made into."""
     values = {name: form[name].value() or "" for name in form.fields}
-    contents = _raw_contents(request, values, read_links.pages)
-    total = _estimate_price(place, contents, _load_defaults(place))
+    contents = _raw_contents(request, {**values, "engines": form.offered_formats}, read_links.pages)
+    plans = _estimate_plans(place, contents, _load_defaults(place))
+    chosen = known_choices({"engines": form.block_formats(_refusals_of_all(plans))})["engines"]
+    chosen_plans = [plan.narrowed_to(chosen) for plan in plans]
+    has_plan = any(plan.engines for plan in chosen_plans)
+    why_not = dict.fromkeys(reason for plan in chosen_plans for reason in plan.why_not)
     is_create = form.is_bound and request.POST.get("links") == "yes" and not form.errors
     context = {
-        **price_context(place, total.price, total.why_not, has_plan=total.has_plan),
+        **price_context(place, sum(plan.price for plan in chosen_plans), list(why_not), has_plan=has_plan),
         "form": form,
         "pages": read_links.pages,
         "unread": read_links.unread,
-        "why_no_price": _("Choose a format to see the price."),
+        "why_no_price": why_no_format(form),
         # The form had no error, so it is shown again only because the price changed.
-        "is_new_price": is_create and total.has_plan,
+        "is_new_price": is_create and has_plan,
     }
     return render(request, "pages/new/links.html", context)

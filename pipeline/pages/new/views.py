@@ -19,13 +19,14 @@ from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
 from pipeline import limits
+from pipeline.generate.generation_plan import GenerationPlan
 from pipeline.ingest import pasted_url, plan_and_estimate, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
 from pipeline.pages.new import outcome, several_links
 from pipeline.pages.new.forms import MAX_TEXT_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
-from pipeline.pages.new.price import is_agreed, known_choices, price_context
+from pipeline.pages.new.price import is_agreed, known_choices, price_context, why_no_format
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
     from django.core.files.uploadedfile import UploadedFile
     from django.http import HttpRequest
-
-    from pipeline.generate.generation_plan import GenerationPlan
 
 _POLL_SECONDS: Final = 2
 _PRICE_PART: Final = "price"
@@ -192,32 +191,28 @@ def _render_form(
 
 
 def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[str, Any]:
-    """Return the template's context of the form's current choices: what they cost, and why formats are skipped."""
+    """Return the template's context of the form's current choices: what they cost, and what is skipped.
+
+    Unticks and disables the formats that can't be made.
+    """
     values = {name: form[name].value() or "" for name in form.fields}
-    plan = _estimate_plan(request, place, values)
-    price, why_not = (plan.price, plan.why_not) if plan else (0, ())
+    plan = _estimate_plan(request, place, {**values, "engines": form.offered_formats})
+    chosen = known_choices({"engines": form.block_formats(plan.refusals if plan else {})})["engines"]
+    chosen_plan = plan.narrowed_to(chosen) if plan else GenerationPlan()
     return {
-        **price_context(place, price, why_not, has_plan=bool(plan and plan.engines)),
+        **price_context(place, chosen_plan.price, chosen_plan.why_not, has_plan=bool(chosen_plan.engines)),
         "form": form,
-        "why_no_price": _why_no_price(values),
+        "has_new_formats": request.POST.get("blocked", "") != form.blocked_formats,
+        "why_no_price": why_no_text(values["title"], values["body"]) or why_no_format(form),
     }
 
 
-def _why_no_price(values: dict[str, Any]) -> str:
-    """Return the reason that the page shows if nothing would be made, so that there is no price."""
-    reason = why_no_text(values["title"], values["body"])
-    if reason:
-        return reason
-    if not values["engines"]:
-        return _("Choose a format to see the price.")
-    return _("None of these formats can be made of this text.")
-
-
 def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
-    """Return what would be made, or `None` if no format is chosen or there is no text. An upload isn't counted."""
+    """Return what would be made of the text and the upload, or `None` without a text and an upload."""
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
-    chosen_values = {**values, **known_choices(values), "upload": ""}
-    if not chosen_values["engines"] or not any(chosen_values.get(name) for name in ("title", "body")):
+    upload = values["upload"] if _find_upload(place, str(values["upload"])) else ""
+    chosen_values = {**values, **known_choices(values), "upload": upload}
+    if not any(chosen_values.get(name) for name in ("title", "body", "upload")):
         return None
     content = _raw_content(request, place, chosen_values)
     return plan_and_estimate.estimate(

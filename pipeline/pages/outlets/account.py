@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from pipeline import labels, payloads
+from pipeline import labels, resources
 from pipeline.labels import HealthBadge
 from pipeline.models import OutletStatus
 from pipeline.outlets.outlet_client import platform_of
@@ -96,7 +96,7 @@ class Limit:
 
 def limits_of(outlet: Outlet) -> list[Limit]:
     """Return the limits of a post in each bucket, as set by the account's own server."""
-    limits = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
+    limits = resources.Outlet.serialize(outlet, is_default=outlet.is_default)["limits"]
     rules: Mapping[str, Any] = limits["buckets"]
     return [
         Limit(
@@ -113,7 +113,7 @@ def pace_of(outlet: Outlet) -> tuple[int | None, int | None]:
 
     Both respect the platform's limits and the outlet's settings; `None` stands for no limit.
     """
-    limits = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
+    limits = resources.Outlet.serialize(outlet, is_default=outlet.is_default)["limits"]
     gap = limits["gap_minutes"]
     return limits["per_day"], None if gap is None else round(gap)
 

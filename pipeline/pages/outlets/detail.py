@@ -25,7 +25,7 @@ from pipeline.models import (
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import account
 from pipeline.pages.outlets.forms import OutletEditForm
-from pipeline.payloads import feed_addresses, feed_page_address
+from pipeline.resources import feed_addresses, feed_page_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,7 +142,7 @@ def _waiting_row(publication: Publication) -> dict[str, Any]:
         "publication": publication,
         "title": publication.item.title or publication.item.excerpt,
         "item": _linkable_item(publication),
-        "status": labels.PUBLICATIONS[publication.status],
+        "status": labels.of_publication(publication.status, publication.step),
         "error": publication.error or {},
     }
 

@@ -1,4 +1,4 @@
-"""Builds forms from the settings that a platform declares; a secret is typed in and never shown again."""
+"""Builds forms from the settings that a platform declares; a secret isn't shown again once it is stored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.pages.secret_input import SecretInput
 from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.outlets.check_account import is_fixed
@@ -141,7 +142,7 @@ def _initial_values(outlet: Outlet, settings: Iterable[Setting]) -> dict[str, An
 
 
 def _form_field(setting: Setting) -> forms.Field:
-    """Return the field for a setting, by its kind; a secret's is a password field that never shows its value."""
+    """Return the field for a setting, by its kind; a secret's is a password field."""
     # The platform says which fields must be filled in. One with a default may be empty, and a flag may be off.
     options: dict[str, Any] = {
         "label": setting.label,
@@ -151,7 +152,7 @@ def _form_field(setting: Setting) -> forms.Field:
     }
     attributes = {"autocomplete": "off", "spellcheck": "false"}
     if setting.is_secret or setting.kind == "password":
-        widget = forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"})
+        widget = SecretInput(attrs={"autocomplete": "new-password"})
         return forms.CharField(**options, max_length=setting.max_length, widget=widget)
     if setting.kind == "flag":
         return forms.BooleanField(**options)

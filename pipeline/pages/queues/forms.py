@@ -83,10 +83,8 @@ class QueueForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        zone = queue.timezone if queue else workspace.timezone
-        timezone_choices = timezones.timezone_choices()
-        fields["timezone"].choices = (
-            timezone_choices if zone in dict(timezone_choices) else [(zone, zone), *timezone_choices]
+        fields["timezone"].choices = timezones.timezone_choices(
+            queue.timezone if queue else workspace.timezone
         )
         for weekday, label in WEEKDAYS.items():
             fields[f"{_DAY_PREFIX}{weekday}"] = forms.CharField(

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts import timezones
 from config.core.ids import decode, encode
 from pipeline import limits
 from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
@@ -59,10 +60,8 @@ class SeriesForm(QueueForm):
     def __init__(self, *args: Any, workspace: Workspace, series: Series | None = None, **kwargs: Any) -> None:
         super().__init__(*args, workspace=workspace, **kwargs)
         fields: Any = self.fields
-        zone = series.timezone if series else workspace.timezone
-        timezone_choices = fields["timezone"].choices
-        fields["timezone"].choices = (
-            timezone_choices if zone in dict(timezone_choices) else [(zone, zone), *timezone_choices]
+        fields["timezone"].choices = timezones.timezone_choices(
+            series.timezone if series else workspace.timezone
         )
         fields["outlets"].label = _("Outlets")
         fields["outlets"].help_text = _("Leave empty for the default")

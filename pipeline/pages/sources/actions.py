@@ -13,12 +13,13 @@ from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
+from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import personas
 from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
 from pipeline.pages.sources import brand_lanes
-from pipeline.pages.sources.forms import SourceSettingsForm, values_of
+from pipeline.pages.sources.forms import FormatsForm, SourceSettingsForm, values_of
 from pipeline.pages.sources.views import find_source, source_head
 
 if TYPE_CHECKING:
@@ -48,6 +49,21 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         return redirect(place.url_of("source_page", src=src))
     query = QueryDict(list_field["list"]).urlencode()
     return redirect(f"{place.url_of('sources_page')}?{query}#{encode('src', src)}")
+
+
+@workspace_page("edit", methods=("POST",))
+def source_formats(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Save the ticked formats; without any, the source has the workspace's defaults."""
+    source = find_source(place, src)
+    form = FormatsForm(request.POST, source=source)
+    with report_errors(request):
+        if not form.is_valid():
+            raise Invalid.one("engines", "unknown_engine", _("Choose one of the formats that are listed."))
+        collect.change(
+            source, {"engines": form.cleaned_data["engines"]}, workspace=place.workspace, now=utc_now()
+        )
+        messages.success(request, _("Saved. Applies to new content."))
+    return redirect(f"{place.url_of('source_page', src=src)}#formats")
 
 
 @workspace_page("edit", methods=("POST",))

@@ -85,10 +85,7 @@ class LaneForm(BasicsForm):
         fields["topics"].choices = [(name, _topic_label(topic)) for name, topic in self.topics_by_id.items()]
         fields["scope"].choices = self._scope_choices()
         fields["rhythm"].choices = self._cadence_choices()
-        lane_zone = cadence_of(self.stored_config).get("timezone")
-        zone_choices = list(timezones.timezone_choices())
-        if lane_zone and lane_zone not in dict(zone_choices):
-            zone_choices.insert(0, (lane_zone, lane_zone))
+        zone_choices = timezones.timezone_choices(cadence_of(self.stored_config).get("timezone") or "")
         default_label = _("Default: %(zone)s") % {"zone": workspace.timezone}
         fields["timezone"].choices = [("", default_label), *zone_choices]
 

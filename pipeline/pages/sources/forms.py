@@ -105,6 +105,22 @@ class AddressForm(forms.Form):
         return address
 
 
+class FormatsForm(forms.Form):
+    """The formats of a source; the page's script sends it with each tick."""
+
+    engines = forms.MultipleChoiceField(
+        label=gettext_lazy("Formats"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple(attrs={"data-submit": ""}),
+    )
+
+    def __init__(self, *args: Any, source: Source, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        made_from = "topic" if source.type == "brand" else ""
+        fields["engines"].choices = form_choices.short_engine_choices(made_from=made_from)
+
+
 class BasicsForm(forms.Form):
     """The settings that sources of every kind have."""
 
@@ -119,7 +135,11 @@ class BasicsForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("Leave empty for the default"),
     )
-    persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
+    persona = forms.ChoiceField(
+        label=gettext_lazy("Persona"),
+        required=False,
+        help_text=gettext_lazy("The voice that posts are written in"),
+    )
     outlets = forms.MultipleChoiceField(
         label=gettext_lazy("Outlets"),
         required=False,

@@ -12,7 +12,8 @@ from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.health_text import health_of
-from pipeline.models import RawItemStatus, Source, SourceEntry
+from pipeline.models import RawItemStatus, Source, SourceEntry, WorkspaceDefaults
+from pipeline.pages.sources.forms import FormatsForm
 from pipeline.pages.sources.listing import describe_address
 from pipeline.personas.lane_slots import recent_slots
 from pipeline.states import POLLED_SOURCES
@@ -51,6 +52,7 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     entries, older = _log_page(request, place, row, decision)
     context = {
         **source_head(place, row, "log"),
+        **_formats_context(row),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
@@ -63,10 +65,21 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 def _lane_page(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     context = {
         **source_head(place, row, "log"),
+        **_formats_context(row),
         **lane_log(row, request.GET.get("before", "")),
         "is_first_page": "before" not in request.GET,
     }
     return render(request, "pages/sources/detail.html", context)
+
+
+def _formats_context(row: Source) -> dict[str, Any]:
+    """Return the source's formats: its own, or those of the workspace's defaults if it has none."""
+    names = row.engines or WorkspaceDefaults.objects.of(row.workspace_id).get().engines
+    return {
+        "formats": names,
+        "formats_form": FormatsForm(source=row, initial={"engines": names}),
+        "has_default_formats": not row.engines,
+    }
 
 
 def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:

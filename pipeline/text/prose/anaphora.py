@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.text.language_detection import guess_language, primary_language
+from pipeline.text.late_pattern import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -163,14 +164,14 @@ _BY_LANGUAGE: Final = {
     **dict.fromkeys(("tr", "el", "hu", "ro", "he", "ar", "hi"), _OTHERS),
 }
 _SPACED: Final = {
-    name: re.compile(rf"(?:{words})(?![^\W_])", re.IGNORECASE) for name, words in _BY_LANGUAGE.items()
+    name: late_pattern(rf"(?:{words})(?![^\W_])", re.IGNORECASE) for name, words in _BY_LANGUAGE.items()
 }
-_SPACED_ANY: Final = re.compile(
+_SPACED_ANY: Final = late_pattern(
     rf"(?:{_ENGLISH}|{_GERMAN}|{_FRENCH}|{_SPANISH}|{_ITALIAN}|{_PORTUGUESE}|{_DUTCH}|{_NORDIC}|{_SLAVIC}|{_OTHERS})(?![^\W_])",
     re.IGNORECASE,
 )
 # Openings in Chinese, Japanese, Korean and Thai.
-_SPACELESS: Final = re.compile(
+_SPACELESS: Final = late_pattern(
     r"其中|这些|這些|它们|它們|他们|他們|她们|她們|[他她它](?!人|国|國|們|们|山)|该(?!死|隐)|該(?!死|隱)|两者|兩者|二者|另外|另一|其余|其餘|其他|剩下|前者|后者|後者"
     r"|[这這](?!个?[月周夏冬春秋年]|個?[月週夏冬春秋年]|一?[周年]|里|裡)|那(?:些|个|個|一|是|座|家|项|項|次|名|位|条|條|时|時|天)|对此|對此|对于此|当时|當時|当天|當天|次日|同日|同年|此"
     r"|これ|それ|この(?!夏|春|秋|冬|週末|たび|度)|その|あの|両者|両方|彼|同[社氏市館校県町村](?!民)|うち|残り|前者|後者|翌日|翌年|いずれも|どちらも|ほかの"
@@ -190,7 +191,7 @@ _SAYS: Final = (
     r"|dit|déclaré|ajoute|ajouté|explique|affirme|assure|dijo|dice|añadió|explicó|afirmó|señaló|disse|dice|aggiunge|ha detto|spiega|disse|afirmou|explicou|acrescentou"
     r"|zei|zegt|voegde|vertelt|aldus|sa|säger|sade|siger|sagde|sier|powiedział[ao]?|mówi|dodał[ao]?|řekl[ao]?|dodal[ao]?|сказал[аи]?|говорит|добавил[аи]?|сказав|сказала|додав|додала)"
 )
-_SAID_BY_UNNAMED: Final = re.compile(
+_SAID_BY_UNNAMED: Final = late_pattern(
     rf"[\"”“»«'’][,.]?\s*[–—-]?\s*(?:(?:ont |a |ha |hat )?{_SAYS}\s(?-i:{_HER})\s|(?:{_SHE})\s(?:\S+\s)?{_SAYS}|(?:a-t-|ont-|a )?{_SAYS}[\s-](?:t-)?(?:{_SHE}))\b(?!(?-i:\s[A-ZÀ-ÞА-Я]))|[\"”»]\s*[,.]?\s*a-t-(?:il|elle)\b|[\"”»'’]\s(?:(?:he|she|they)\s\w+(?:\s\w+)?|\w+\s(?:he|she|they))[.!?]$",
     re.IGNORECASE,
 )
@@ -202,9 +203,9 @@ _TIME: Final = (
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter)(?: \d+)?)"
 )
 # "In 2019 she left the club."
-_AFTER_TIME: Final = re.compile(rf"{_TIME},? (?:he|she|they|his|her|their)(?:['’]\w+)?(?= )", re.IGNORECASE)
+_AFTER_TIME: Final = late_pattern(rf"{_TIME},? (?:he|she|they|his|her|their)(?:['’]\w+)?(?= )", re.IGNORECASE)
 # "Owners of the H2-S can skip this step.": nothing before the first comma is a step.
-_STEP: Final = re.compile(
+_STEP: Final = late_pattern(
     r"(?:(?! and | but | und | et | y | e )[^,;:–—?])*?\s(?<!\bat )(?:(?:this|these|those) (?:steps?|sections?|points?|cases?|ways?|reasons?|methods?|process|procedures?|settings?|options?"
     r"|figures?|numbers?|amounts?|claims?|plans?|rules?|measures?|decisions?|problems?|changes?|ideas?|proposals?)"
     r"|diese[mnrs]? (?:schritte?n?|punkte?n?|abschnitte?|falle?|fälle|grund|plan|pläne|zahl(?:en)?|methode|maßnahmen?|frage)"
@@ -215,25 +216,25 @@ _STEP: Final = re.compile(
     re.IGNORECASE,
 )
 # "there" as a place ("They met there."), not in "there is", "over there" or "out there".
-_THERE: Final = re.compile(
+_THERE: Final = late_pattern(
     r"(?<=\s)(?<!\band )(?<!\bover )(?<!\bout )(?<!\bup )(?<!\bdown )(?<!\bin )(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )there(?=[\s.,;!])"
     r"(?! (?:is|are|was|were|be|been|being|has|have|had|will|would|can|could|may|might|must|should|shall|to be|used|seem\w*|appear\w*|remain\w*|exist\w*|comes?|came|isn|aren|wasn"
     r"|weren|won|now|also|still|never|always|no longer|really|simply|just|lies|lay|stands|stood|lived|lives)\b)"
 )
 # A word that may introduce or name the place before it: "in", "visited", "Kiel".
-_PLACE: Final = re.compile(
+_PLACE: Final = late_pattern(
     r"\b(?:in|at|to|from|near|of|into|onto|on|around|through|across|outside|inside|behind|under|over|where|visit\w*|left|leav\w+|reach\w*)\b|,|(?<=\s)[A-Z]\w"
 )
-_PRONOUN: Final = re.compile(
+_PRONOUN: Final = late_pattern(
     r"(?<=\s)(?:he|she|him|his|her)\b|\b(?:at|of|about|for|with|into|behind|under) it\b"
 )
 # A possible antecedent of a pronoun: a name, or a noun with an article or the like.
-_POSSIBLE_ANTECEDENT: Final = re.compile(
+_POSSIBLE_ANTECEDENT: Final = late_pattern(
     r"(?<=\s)[^\W\d_a-z]\w+"
     r"|^(?!(?:We|You|They|It|There|People|Police|Nobody|Doctors|Officials|Inspectors|Experts|Locals|Residents|Some|Many|Most|Others|So|Then|Now)\b)[^\W\d_a-z]\w+"
     r"|\b(?:an?|the|each|every|one|no|my|our|your|any|another|some(?:one|body)|every(?:one|body)|any(?:one|body)|who|whoever)\s"
 )
-_QUOTED: Final = re.compile(r"[\"“„«»”][^\"“”„«»]*[\"“”«»]")
+_QUOTED: Final = late_pattern(r"[\"“„«»”][^\"“”„«»]*[\"“”«»]")
 
 
 def points_back(sentence: str, language: str = "") -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pipeline.text.late_pattern import late_pattern
 from pipeline.text.prose.verbatim_edits import takes_back, word_set
 
 if TYPE_CHECKING:
@@ -66,21 +67,21 @@ _DENIALS: Final = (
     ),
 )
 # The words of `_DENIALS` that deny only with a negation: "not true".
-_CONFIRMS: Final = re.compile(
+_CONFIRMS: Final = late_pattern(
     r"(?:true|correct|the case|wahr|richtig|korrekt|der fall|vraie?|exact|le cas|ciert[oa]|verdad|as[ií]|ver[oa]|verdade|waar|juist"
     r"|sant|sandt|riktigt?|rigtigt)",
     re.IGNORECASE,
 )
-_NOT: Final = re.compile(
+_NOT: Final = late_pattern(
     r"\b(?:not|none|no|never|nicht|nichts|nie|pas|non|não|niet|ikke|inte|far from|hardly)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _DENIAL_PATTERNS: Final = tuple(
-    re.compile(rf"{_OPENING}{points}{_FEW_WORDS}(?P<word>{word}){_END}", re.IGNORECASE)
+    late_pattern(rf"{_OPENING}{points}{_FEW_WORDS}(?P<word>{word}){_END}", re.IGNORECASE)
     for points, word in _DENIALS
 )
 # "Nothing of the sort", "Das stimmt nicht".
-_DENYING_PHRASE: Final = re.compile(
+_DENYING_PHRASE: Final = late_pattern(
     _OPENING + r"(?:nothing of the (?:sort|kind)\b|(?:none|nothing) of (?:this|that|it) (?:ever )?happened"
     r"|(?:that|this|it|they) (?:never|did not|didn['’]t) (?:ever )?happen|(?:that|this) is not what happened"
     r"|there (?:is|was) (?:no|not a word of) truth (?:in|to)\b|the (?:opposite|contrary|reverse) is (?:true|the case)"
@@ -97,7 +98,7 @@ _DENYING_PHRASE: Final = re.compile(
     re.IGNORECASE,
 )
 # "The mayor denied the claim."
-_REJECTED: Final = re.compile(
+_REJECTED: Final = late_pattern(
     r"\b(?:den(?:y|ies|ied)|refut(?:es|ed)) (?:it|this|that|them|both|these|the (?:claim|allegation|report|rumou?r|accusation|charge|stor)(?:s|y|ies)?)\b"
     r"|\b(?:reject(?:s|ed)?|dismiss(?:es|ed)?) (?:the|this|that|these) (?:claim|allegation|rumou?r|accusation)s?\b"
     r"|\b(?:this|that|it|the (?:claim|report|rumou?r|allegation)s?) (?:was|were|is|has been|have been) (?:denied|refuted|debunked)\b"
@@ -109,7 +110,7 @@ _REJECTED: Final = re.compile(
     re.IGNORECASE,
 )
 # "Inspectors found no trace."
-_FOUND_NOTHING: Final = re.compile(
+_FOUND_NOTHING: Final = late_pattern(
     r"\b(?:found|saw|finds?) (?:no|none|nothing|neither)\b|\bthere (?:is|was) no (?:evidence|proof|trace|sign)\b|\bcould not (?:find|confirm)\b"
     r"|\b(?:fand(?:en)?|findet|entdeckte[n]?) (?:\S+ ){0,2}?(?:kein(?:e|en|er|erlei)?|nichts)\b|\bdafür (?:gibt|gab) es kein"
     r"|\bn['’](?:a|ont) (?:trouvé|constaté|relevé) (?:aucune?|rien|pas)\b|\bn['’](?:a|ont) rien (?:trouvé|constaté|relevé)\b"
@@ -118,14 +119,14 @@ _FOUND_NOTHING: Final = re.compile(
     re.IGNORECASE,
 )
 # Only a statement that is told as somebody's claim is refuted if nothing was found: "They claim that …".
-_CLAIMED: Final = re.compile(
+_CLAIMED: Final = late_pattern(
     r"\b(?:claim(?:s|ed)?|alleg(?:es?|ed)|accus(?:es?|ed)|behaupte(?:t|te|n|ten)|prétend\w*|affirm(?:e|ait|ent|é|a)|accus(?:ait|é)"
     r"|afirm(?:a|ó|aba|an|aron)|asegur(?:a|ó)|acus(?:a|ó)|sost[ei]\w+|afferm(?:a|ava)|beweer(?:t|de|den)|утвержда\w+)\b",
     re.IGNORECASE,
 )
 
 # Rumours and doubtful statements ("allegedly"), then earlier versions of the text ("An earlier version said …").
-_HEARSAY: Final = re.compile(
+_HEARSAY: Final = late_pattern(
     r"\brumou?rs?\b.{0,40}\b(?:says?|said|claim(?:s|ed)?|ha(?:s|ve|d) it|that|about|spread|suggest(?:s|ed)?|circulat\w+|goes|went)\b"
     r"|\b(?:is|are|was|were) rumou?red\b|^rumou?r:|\b(?:allegedly|supposedly)\b"
     r"|\bgerüchte?n?\b.{0,60}\b(?:dass|zufolge|über|soll(?:en)?|kursier\w+|heißt|besag\w+)\b|\bangeblich\b|\bman munkelt\b"
@@ -145,9 +146,9 @@ _HEARSAY: Final = re.compile(
     r"|\b(?:eerdere|vorige) versie\b.{0,60}\b(?:schre\w+|stond|meldden|van dit)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_HEARSAY_CJK: Final = re.compile(r"据传|有传言|传言|谣传|噂によ|소문에")
+_HEARSAY_CJK: Final = late_pattern(r"据传|有传言|传言|谣传|噂によ|소문에")
 # Labels of claims that are corrected next ("Myth:"), and unnamed speakers ("Some people say …").
-_UNNAMED_SOURCE: Final = re.compile(
+_UNNAMED_SOURCE: Final = late_pattern(
     r"^(?:myth|mythos|mythe|mito|irrtum|claim|behauptung|idée reçue|bulo)\s*(?:no\.? ?|nr\.? ?|n° ?)?\d*\s*:"
     r"|^(?:yesterday |recently |last \w+,? )?(?:a|an|one|some|several|two|three|many) (?:(?-i:[a-z])\S* ){1,4}?"
     r"(?:claim(?:s|ed)?|alleg(?:es?|ed))(?: \S+){0,3}? (?:that|to (?:have|be)|he|she|they|it|there)\b"
@@ -175,22 +176,22 @@ _ANSWER_STEMS: Final = word_set(
     "entd dafü trou cons rele enco hall trov vond нашл обна"
 )
 """The first letters of words without which a sentence isn't searched, because a book has fifty thousand."""
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_WORD: Final = late_pattern(r"[^\W\d_]+")
 # "The rumour that … is false."
-_CORRECTS: Final = re.compile(
+_CORRECTS: Final = late_pattern(
     r"\b(?:false|wrong|untrue|not true|isn['’]t true|unfounded|baseless|den(?:y|ies|ied)|debunked|no truth|falsch|unwahr|nicht wahr|stimmt nicht"
     r"|stimmen nicht|unbegründet|dementier\w+|zurückgewiesen|widerleg\w+|fauss?e?s?|infondée?s?|démenti\w*|démentent|fals[oa]s?|desmint\w+"
     r"|desmient\w+|infundad\w+|smenti\w+|infondat\w+|desment\w+|onjuist|onwaar|неправда|ложь|опроверг\w+)\b",
     re.IGNORECASE,
 )
 # "Both are false."
-_DENIES_SEVERAL: Final = re.compile(
+_DENIES_SEVERAL: Final = late_pattern(
     _OPENING
     + r"(?:both|neither|none|all|beides|alles|nichts|tout|rien|les deux|ninguna?|nada|todo|niente|tutto|nada|tudo)\b",
     re.IGNORECASE,
 )
 # A sentence that continues the one before it ("He also …"), or a question.
-_ELABORATES: Final = re.compile(
+_ELABORATES: Final = late_pattern(
     r"^(?:(?:he|she|it|they|this|that|these|those|also|er|sie|es|das|dies|auch|il|elle|ils|elles|cela|también|ella|ello|eso)\b|.*\?\W*$)",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.text.language_detection import guess_language
+from pipeline.text.late_pattern import late_pattern
 from pipeline.text.prose.verbatim_edits import count_words, is_question, leans_back
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 # Labels of speakers in an interview or a conversation: "Q:", "Antwort:", "Ida Berg:".
-SPEAKER: Final = re.compile(
+SPEAKER: Final = late_pattern(
     r"[^\S\n]*+[*_>]{0,3}(?P<label>(?P<usual>(?:Q|A|F|Frage|Antwort|Question|Answer|Réponse|R|P|D|Pregunta|Respuesta|Domanda|Risposta|Pergunta|Resposta"
     r"|Vraag|Antwoord|Fråga|Svar|Spørgsmål|Spørsmål|Pytanie|Odpowiedź|Otázka|Odpověď|Вопрос|Ответ|В|О|Питання|Відповідь|Kérdés|Válasz|Soru|Cevap|Ερώτηση|Απάντηση|問|答|问|Q[.]|A[.])\d{0,2})"
     r"|[^\W\d_a-z][^\s:.!?]*(?:\s(?:[^\W\d_a-z][^\s:.!?]*|van|von|de|der|den|del|di|da|la|le|al|bin)){0,3})[*_]{0,3}\s?(?::[*_]{0,3}\s+|\uff1a[*_]{0,3}\s*)(?=\S)"
@@ -30,11 +31,11 @@ _MAX_QUESTION_CHARACTERS: Final = 300
 _MIN_ANSWER_WORDS: Final = 5
 """A shorter sentence of an answer is understood only with the question."""
 # The title in a question to a person: "Frau Halm, warum …?"
-_ADDRESSES: Final = re.compile(
+_ADDRESSES: Final = late_pattern(
     r"(?<![^\W_])(?:Frau|Herrn?|Mr|Mrs|Ms|Dr|Mme|Madame|Monsieur|Señora?|Doña|Don|Signora?|Dottor(?:essa)?|Pani|Panie|Mevrouw|Meneer|Senhora?)\b"
 )
 # "Yes, …", "Because …": understood only after a question.
-_LEANING_OPENINGS: Final = re.compile(
+_LEANING_OPENINGS: Final = late_pattern(
     r"(?:yes|no|yeah|nope|sure|right|exactly|absolutely|definitely|certainly|of course|never|not|well|oh|look|because|between|good question|it|that|then|both|neither|maybe|perhaps"
     r"|ja|nein|doch|klar|natürlich|selbstverständlich|genau|stimmt|sicher|gewiss|nie|niemals|nicht|weil|zwischen|gute frage|das|es|dann|vielleicht|früher"
     r"|oui|non|si|bien sûr|exactement|absolument|tout à fait|jamais|pas|parce que?|parce qu|entre|c['’]est|ça|cela|peut-être|avant"
@@ -67,16 +68,16 @@ _FIRST_PERSON_PLURAL: Final = {
 }
 # A first verb with the ending of the first person: "Costruisco violini".
 _BEGINS_WITH_I: Final = {
-    "it": re.compile(
+    "it": late_pattern(
         r"(?!Quando|Quanto|Tanto|Dopo|Secondo|Solo|Contro|Verso|Dentro|Sotto|Presto)[^\W\d_]{3,}o\s"
     ),
-    "es": re.compile(r"(?!Cuando|Cuanto|Tanto|Solo|Sólo|Dentro|Luego|Pero|Cada año)[^\W\d_]{3,}o\s"),
-    "pt": re.compile(r"(?!Quando|Quanto|Tanto|Dentro|Logo)[^\W\d_]{3,}o\s"),
-    "pl": re.compile(r"[^\W\d_]{2,}(?:ę|am|em)\s"),
+    "es": late_pattern(r"(?!Cuando|Cuanto|Tanto|Solo|Sólo|Dentro|Luego|Pero|Cada año)[^\W\d_]{3,}o\s"),
+    "pt": late_pattern(r"(?!Quando|Quanto|Tanto|Dentro|Logo)[^\W\d_]{3,}o\s"),
+    "pl": late_pattern(r"[^\W\d_]{2,}(?:ę|am|em)\s"),
 }
 
 # Sentences about the interview itself: "We spoke to her about debts.", "Ein Gespräch über Steine."
-_ANNOUNCES: Final = re.compile(
+_ANNOUNCES: Final = late_pattern(
     r"(?:we (?:spoke|talked|met|asked|sat down)|an? (?:interview|conversation|talk)|(?:ein|das) (?:gespräch|interview)|wir (?:sprachen|haben|trafen)"
     r"|(?:un |l['’])?entretien|rencontre|elles? (?:raconte|répond|explique)|ils? (?:raconte|répond|explique)|nous l['’]avons|una? (?:entrevista|conversación|charla|conversa|intervista)"
     r"|(?:hemos|habl)amos|un dialogo|abbiamo|l['’]abbiamo|rozmowa|rozmawia(?:my|liśmy|łyśmy)?|z (?:nim|nią) rozmawia\w*|een gesprek|wij? spraken)(?![^\W_])",
@@ -86,9 +87,9 @@ _ANNOUNCES: Final = re.compile(
 
 _MAX_SHORT_ANSWER_WORDS: Final = 4
 """The most words, up to a comma or the end, of an answer that has no verb or needs the question for it."""
-_CLAUSE_EDGE: Final = re.compile(r"\s?[,;:\u060c](?=\s)|\s[\u2013\u2014-]\s|\s\(")
+_CLAUSE_EDGE: Final = late_pattern(r"\s?[,;:\u060c](?=\s)|\s[\u2013\u2014-]\s|\s\(")
 # Words that qualify the statement of the question: "Mostly …", "Because of …".
-_QUALIFYING_OPENINGS: Final = re.compile(
+_QUALIFYING_OPENINGS: Final = late_pattern(
     r"(?:mostly|mainly|partly|largely|hardly|barely|almost|nearly|roughly|up to|at least|at most|only|probably|possibly|until|because of|thanks to|by \w+ing|with|without|from|to"
     r"|vor allem|größtenteils|teilweise|kaum|fast|etwa|rund|höchstens|mindestens|nur|wahrscheinlich|bis|wegen|mit|ohne|durch|von|surtout|presque|environ|seulement|probablement|grâce à"
     r"|à cause|jusqu['’]|avec|sans|sobre todo|casi|apenas|solo|sólo|hasta|gracias|con|sin|soprattutto|quasi|circa|soltanto|grazie|fino|senza|sobretudo|quase|apenas|graças|até|com|sem"
@@ -97,7 +98,7 @@ _QUALIFYING_OPENINGS: Final = re.compile(
 )
 
 # The closing of a letter, before the writer's name: "Yours sincerely,".
-_CLOSES_LETTER: Final = re.compile(
+_CLOSES_LETTER: Final = late_pattern(
     r"^[^\S\n]*(?:yours(?: (?:faithfully|sincerely|truly))?|sincerely(?: yours)?|(?:kind|best|warm) regards|regards|mit freundlichen grüßen|hochachtungsvoll|viele grüße"
     r"|cordialement|bien à vous|salutations distinguées|atentamente|un (?:cordial )?saludo|cordiali saluti|distinti saluti|z poważaniem|met vriendelijke groet(?:en)?|hoogachtend"
     r"|atenciosamente|med vänlig hälsning),?[^\S\n]*\n\s*(?-i:[^\W\d_a-z])",
@@ -109,7 +110,7 @@ _PREPOSITION: Final = (
     r"|desde|hasta|y|di|della?|dal|nel|da|per|e|van|uit|met|voor|op|do|no|na|em|com|w|od|z|dla|i|в|во|с|на|до|для|и|у|з)"
 )
 _ARTICLE: Final = r"(?:an?|the|some|eine?[nmr]?|der|die|das|dem|den|une?|la|les?|el|los|las|un[oa]?|il|lo|gli|i|het|de|een|uma?|o|a|os|as)"
-_NOUN_ALONE: Final = re.compile(
+_NOUN_ALONE: Final = late_pattern(
     rf"(?:{_ARTICLE}\s[^\s,.;:]+(?:,?\s{_PREPOSITION}\s(?:{_ARTICLE}\s)?[^\s,.;:]+)*"
     r"|(?:in|im|on|at|since|until|from|am|seit|ab|bis|en|au|à|depuis|desde|hasta|nel|dal|op|sinds|em|w|od|do|в|с|до|з|у)"
     rf"\s(?:{_ARTICLE}\s)?[^\s,.;:]+(?:\s\d{{1,4}})?(?:,?\s{_PREPOSITION}\s(?:{_ARTICLE}\s)?[^\s,.;:]+(?:\s[^\s,.;:]+)?)*)[.!…]?$",

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipeline.text.language_detection import guess_language
+from pipeline.text.late_pattern import late_pattern
 from pipeline.text.prose import hearsay
 from pipeline.text.prose.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
 from pipeline.text.prose.interviews import SPEAKER, find_interview, is_bare_answer
@@ -17,33 +18,33 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-_CUT_SHORT = re.compile(
+_CUT_SHORT = late_pattern(
     rf"(?<!\w)(?:{HONORIFIC}|(?:approx|ca|est|max|fig|ref|incl|excl|inkl|vs|vgl|aprox)\.|\d\s(?:{'|'.join(sorted(AMOUNTS))})\.)$",
     re.IGNORECASE,
 )
 # Words before which long text without marks is cut.
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
-_ENDER = re.compile(
+_ENDER = late_pattern(
     rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{CLOSERS}]*(?=\s|$|{FOOTNOTES}(?:\s|$))"
     rf"|[\u3002\uff01\uff1f\uff61]+(?:(?!\u201c)[{CLOSERS}])*)"
 )
-_FOOTNOTES = re.compile(FOOTNOTES)
-_LINE_END = re.compile(r"\r\n?|[\n\u2028\u2029\f\v\x85]")
-_BULLET = re.compile(
+_FOOTNOTES = late_pattern(FOOTNOTES)
+_LINE_END = late_pattern(r"\r\n?|[\n\u2028\u2029\f\v\x85]")
+_BULLET = late_pattern(
     r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|#{1,6}\s|\[?\(?\d{1,2}:\d{2})"
 )
-_LEAD = re.compile(
+_LEAD = late_pattern(
     r"(?:[-*\u2022\u25aa\u2013\u2014\u00b7#>\s]|\(?\d{1,3}[.)]\s"
     r"|[\[(]?\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?[\])]?\s)+"
 )
-_WORD = re.compile(r"\S+")
-_ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
-_BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
+_WORD = late_pattern(r"\S+")
+_ENTRY_NUMBER = late_pattern(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
+_BLANK_LINE = late_pattern(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
 # Single marks are apostrophes too, so they open after a space and close before one. An unclosed mark holds
 # nothing together.
 _QUOTED, _QUOTED_AT_LENGTH = (
-    re.compile(
+    late_pattern(
         rf"\u201c[^\u201c\u201d]{{1,{most}}}\u201d|\u201e[^\u201e\u201c\u201d]{{1,{most}}}[\u201c\u201d]"
         rf"|\u201e[^\u201e\"\n]{{1,{most}}}\""
         rf"|\u00ab[^\u00ab\u00bb]{{1,{most}}}\u00bb|\u00bb[^\u00ab\u00bb]{{1,{most}}}\u00ab|\u300c[^\u300c\u300d]{{1,{most}}}\u300d"
@@ -55,8 +56,8 @@ _QUOTED, _QUOTED_AT_LENGTH = (
     for most in (600, 5_000)
 )
 # Lines that `read_body` marks: rows of tables, code and captions.
-_MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
-_ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
+_MARKED = late_pattern(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
+_ITEM = late_pattern(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
 _WEEKDAY = (
     r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?|week(?:days?|ends?)|daily|(?:mo|di|mi|do|fr|sa|so)\b\.?"
     r"|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|sonnabends?|lun(?:di|es|edì)?|mar(?:di|tes|tedì)?|mer(?:credi|coledì)?|miércoles|jeu(?:di|ves)?"
@@ -73,35 +74,35 @@ _OPEN_HOURS = (
     r"|chiuso|fechado|encerrado|gesloten|nieczynne|zamknięte|zavřeno|stängt|lukket|stengt|suljettu|zárva|închis|закрыто|выходной|зачинено|κλειστά|kapalı|休|定休|휴무)"
 )
 # "Mon–Fri: 9–17", a line each or all in one, with a word before it: "Open: ..."
-_HOURS = re.compile(
+_HOURS = late_pattern(
     rf"[^\S\n]*+(?:[-*\u2022]\s)?(?:[^\W\d_]+(?:[^\S\n][^\W\d_]+){{0,2}}[^\S\n]?:[^\S\n])?{_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,30}}?{_OPEN_HOURS}[^!?\n]{{0,40}}(?=\n|$)",
     re.IGNORECASE,
 )
-_HOURS_WITHIN = re.compile(
+_HOURS_WITHIN = late_pattern(
     rf"(?<![^\W\d_]){_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,20}}?{_OPEN_HOURS}", re.IGNORECASE
 )
-_DIGIT = re.compile(r"\d")
+_DIGIT = late_pattern(r"\d")
 # Speech that contradicts the sentence before it: "“But …".
-_CONTRADICTION = re.compile(
+_CONTRADICTION = late_pattern(
     r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u2018]\s?(?:but|however|yet|aber|doch|jedoch|allerdings|mais|pourtant|cependant|toutefois|pero|sin embargo|ma|però|tuttavia|mas|porém"
     r"|maar|men|ale|jednak|но|однако|але|mutta|ama|fakat|de|azonban|dar|όμως|αλλά|但|しかし|でも|하지만|그러나|لكن|אבל)(?![^\W_])",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<!^)(?<![.!?]\s)[^\W\d_a-z][\w'\u2019-]+")
+_NAME = late_pattern(r"(?<!^)(?<![.!?]\s)[^\W\d_a-z][\w'\u2019-]+")
 _MAX_HOURS = 2
 """The most opening hours in a sentence that is no list."""
-_ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{CLOSERS}]*$")
+_ENDED = late_pattern(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{CLOSERS}]*$")
 _MAX_SIGNATURE = 90
 # "— Ida Berg, waste office", after a sentence's end.
-_SIGNATURE = re.compile(
+_SIGNATURE = late_pattern(
     rf"[.!?\u2026\u061f\u0964\u3002\uff01\uff1f][{CLOSERS}]*\s+(?:>\s*)?[\u2014\u2013\u2015]\s*"
     rf"(?P<by>(?:{TITLE}\s)*"
     r"[^\W\d_a-z][^\s,;:!?]+(?:\s(?:[^\W\d_a-z][^\s,;:!?]*|van|von|de|der|den|del|di|da|la|le|al|bin))*"
     r"\s[^\W\d_a-z][^\s,;:.!?]+(?:,\s[^\n.!?]{2,50})?)\s*$"
 )
-_ONE_LINE_END = re.compile(r"[^\S\n]*\n?[^\S\n]*")
-_NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
-_NEXT_SIGN = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
+_ONE_LINE_END = late_pattern(r"[^\S\n]*\n?[^\S\n]*")
+_NAME_ALONE = late_pattern(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
+_NEXT_SIGN = late_pattern(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
 _LAST_SPACED = "\u2fff"
@@ -110,7 +111,7 @@ _HEADING_LENGTH = 50
 """A shorter line that doesn't end a sentence is a heading, a longer one is wrapped."""
 _MAX_HEADING = 120
 # A line that breaks after one of these was only wrapped.
-_WRAPPED = re.compile(rf"[,;:\u2013\u2014-]$|\s{GOING_ON}$", re.IGNORECASE)
+_WRAPPED = late_pattern(rf"[,;:\u2013\u2014-]$|\s{GOING_ON}$", re.IGNORECASE)
 # In characters, the length of sentences with and without marks, and of the parts that longer ones are cut into.
 _MAX_SENTENCE = 600
 _MAX_UNPUNCTUATED = 240

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
 
+from pipeline.text.late_pattern import late_pattern
 from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open, patterns_for, points_back
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ def word_set(words: str) -> frozenset[str]:
 
 
 # Spaces that hold a number together ("10 000") are kept.
-_SPACE = re.compile(r"[^\S\u00a0\u202f\u2009]+")
-_LOOSE_MARK = re.compile(r" (?=[,.;:!?\u2026](?:\s|$))")
-_WHOLLY_QUOTED = re.compile(
+_SPACE = late_pattern(r"[^\S\u00a0\u202f\u2009]+")
+_LOOSE_MARK = late_pattern(r" (?=[,.;:!?\u2026](?:\s|$))")
+_WHOLLY_QUOTED = late_pattern(
     r"[\"\u201c\u201d\u00ab\u00bb\u201e\u300c\u05f4][^\"\u201c\u201d\u00ab\u00bb\u300d\u05f4]*[\"\u201c\u201d\u00ab\u00bb\u300d\u05f4][.!?]?$"
 )
 _OPENING = "\"'\u2018\u201c\u00ab\u201e\u05f4([ "
-_FIRST_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_FIRST_WORD = late_pattern(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _DANGLING = word_set(
     "he she it they him her them his hers its their theirs this that these those such he's she's it's "
     "they're that's he'd she'd they'd he'll she'll it'll they'll they've"
@@ -47,16 +48,16 @@ _PRONOUNS = {
     "he": r"הוא|היא",
     "ar": r"هو|هي",
 }
-_DANGLING_ELSEWHERE = {name: re.compile(f"(?i:{words}){_NO_NAME}") for name, words in _PRONOUNS.items()}
-_DANGLING_ANYWHERE = re.compile(f"(?i:{'|'.join(dict.fromkeys(_PRONOUNS.values()))}){_NO_NAME}")
-_SO = re.compile(r"(?i:so|also)\s")
+_DANGLING_ELSEWHERE = {name: late_pattern(f"(?i:{words}){_NO_NAME}") for name, words in _PRONOUNS.items()}
+_DANGLING_ANYWHERE = late_pattern(f"(?i:{'|'.join(dict.fromkeys(_PRONOUNS.values()))}){_NO_NAME}")
+_SO = late_pattern(r"(?i:so|also)\s")
 _CONNECTIVE = word_set(
     "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
     "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
 )
 # Cut only if a whole sentence is left: not "But for", "So far", "However hard", nor words that other
 # languages have too ("Or blanc", "So kostet"). Never after a quotation mark: those words are somebody's.
-_LEADING_CONJUNCTION = re.compile(
+_LEADING_CONJUNCTION = late_pattern(
     r"(?:(?:But|And|Yet),?\s+(?!(?i:for|not|only|just|so|that|which|who|whom|whose|than|how|why|what|where|nor|or|yet|of|to|de|du|des|med|pour|contre)\b)"
     r"|(?:However|Moreover|Furthermore|Meanwhile|Therefore|Also|So),\s+"
     r"|(?:Meanwhile|Therefore)\s+(?!(?i:and|or|but)\b)"
@@ -64,32 +65,32 @@ _LEADING_CONJUNCTION = re.compile(
     r"(?=\w)"
 )
 # Openings with a word that is a connective elsewhere; these don't refer to another sentence.
-_NO_CONNECTIVE = re.compile(
+_NO_CONNECTIVE = late_pattern(
     r"(?i:so (?:far|many|much|few|little|long as)\b|so [a-z]+ (?:is|are|was|were|did|do|does|has|had)\b(?=.*\bthat\b)"
     r"|so (?:viele?[mnrs]?|wenige?[mnrs]?|manche[mnrs]?)\b|so [a-z\u00e4\u00f6\u00fc\u00df]+ (?:ist|sind|war|waren|wurden?)\b(?=.*\bdass\b)"
     r"|but for\b(?=[^.!?]*\b(?:would|could|might|have|['\u2019]d)\b)|besides (?!\w+,)[^,]+,|instead of\b)"
 )
 _LEAD_WORDS = 3
 """The number of first words by which a sentence is recognised."""
-_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
+_ASIDE = late_pattern(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
 # Without its aside "at 7:30 p.m. (doors at 7)." would end in two full stops.
-_SECOND_STOP = re.compile(r"(?<=\w\.) \.(?=\s|$)")
-_CLAUSE_EDGE = re.compile(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
+_SECOND_STOP = late_pattern(r"(?<=\w\.) \.(?=\s|$)")
+_CLAUSE_EDGE = late_pattern(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
 # "By the time she retired in 2004", "Kiel, 14 February 2027": the statement itself comes after it.
-_SAYS_LITTLE = re.compile(
+_SAYS_LITTLE = late_pattern(
     r"(?i:by the time|when|while|if|as soon as|although|though|because|unless|wenn|als|während|obwohl|weil|bevor|nachdem|sobald|falls"
     r"|quand|lorsque?|si|bien que|parce que|dès que|cuando|mientras|aunque|porque|quando|mentre|sebbene|perché|enquanto|embora"
     r"|toen|terwijl|hoewel|omdat|voordat|nadat|gdy|kiedy|jeśli|chociaż|ponieważ|zanim|när|medan|innan)\s[^,;:]*$"
     r"|(?:[^\W\d_a-z][\w.'’-]*\s){0,3}[^\W\d_a-z][\w.'’-]*(?:(?:,|\s\()[^!?]{0,20}\d[^!?]{0,20})?$"
 )
 # "The mayor said, “…": the speech comes after it.
-_OPENS_SPEECH: Final = re.compile(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u201a\u2039]")
+_OPENS_SPEECH: Final = late_pattern(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u201a\u2039]")
 # Three words or more in quotation marks, with no further opening mark after them.
-_SPEECH = re.compile(
+_SPEECH = late_pattern(
     r"[\"\u201c\u201e\u00ab\u00bb](?:[^\s\"\u201c\u201d\u201e\u00ab\u00bb]+\s){2,}[^\"\u201c\u201d\u201e\u00ab\u00bb]*[\"\u201c\u201d\u00ab\u00bb](?=[^\"\u201c\u201e\u00ab]*$)"
 )
 # The first two letters of a capitalised word.
-_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z\u00df-\u00ff]\w")
+_CAPITAL = late_pattern(r"(?<!\w)[^\W\d_a-z\u00df-\u00ff]\w")
 # Before one of these a cut would change the statement.
 _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
@@ -101,7 +102,7 @@ GOING_ON = (
     r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)"
 )
 """A pattern of words that end no phrase: articles, prepositions, conjunctions."""
-_LEFT_OPEN = re.compile(
+_LEFT_OPEN = late_pattern(
     # "has been asked for" without its "for" would say another thing.
     rf"(?:\s+(?:(?:ask|call|look|wait|search)(?:s|ed|ing)?\sfor|{GOING_ON}|(?-i:has|have|had|be|been|will|would|can|could|may|must)"
     r"|if|when|while|because|wenn|weil|als|wie|quand|cuando|quando|perché|porque|dat|omdat|gdy|kiedy|że|når|если|когда|into|over|under|about|after|before|than|its|their|his|her|our|your|my|zum|zur|vom|beim|über|unter|durch|gegen|ohne"
@@ -110,20 +111,20 @@ _LEFT_OPEN = re.compile(
     re.IGNORECASE,
 )
 # A number with at most one word after it at the end, or marks alone: "for $12.4 million", " –".
-_ENDS_COUNTING = re.compile(r"\s+\S*[\d\u00bc-\u00be\u2150-\u215f]\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
+_ENDS_COUNTING = late_pattern(r"\s+\S*[\d\u00bc-\u00be\u2150-\u215f]\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
 # Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
-_UNSAFE = re.compile(
+_UNSAFE = late_pattern(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     r"\ufff0-\uffff\U000e0000-\U000e007f]"
 )
-_QUESTION_END = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
+_QUESTION_END = late_pattern(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
 # Before the last letter, or after two or more: after one a name in quotation marks begins ("ב״הארץ״").
-_GERSHAYIM = re.compile(
+_GERSHAYIM = late_pattern(
     '(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea](?![\u05d0-\u05ea]))|(?<=[\u05d0-\u05ea]{2})["\u05f4](?=[\u05d0-\u05ea])'
 )
 # "ABGESAGT!", "The concert has been postponed to 3 May.": with it the sentence before is no longer true.
 _MAX_TAKING_BACK: Final = 90
-_TAKES_BACK: Final = re.compile(
+_TAKES_BACK: Final = late_pattern(
     r"[\W_]*(?:(?:update|note|notice|now|sorry|unfortunately|achtung|wichtig|neu|jetzt|leider|attention|atención|aviso|avviso|uwaga)[\s:!,\u2013-]+)*"
     r"(?:(?:[^\s.!?]+\s){0,3}?(?:is|are|was|were|(?:has|have) been|ist|sind|war|wurden?|wird|est|sont|(?:a|ont) été|está|están|h?an? sido"
     r"|es|è|sono|(?:è|sono) stat[oaie]|foi|foram|zijn|werd|został[aoy]?|zostały|c['\u2019]est|jest|są|är|er|blir|bliver)\s(?:[^\s.!?]+\s){0,2}?)?"
@@ -151,18 +152,18 @@ _CLOSED_BY: Final = {
     "\u300c": "\u300d",
     "\uff08": "\uff09",
 }
-_PAIRED: Final = re.compile(f"[{re.escape(''.join(_CLOSED_BY) + ''.join(_CLOSED_BY.values()))}]")
+_PAIRED: Final = late_pattern(f"[{re.escape(''.join(_CLOSED_BY) + ''.join(_CLOSED_BY.values()))}]")
 
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
+_WORD: Final = late_pattern(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
 # Chinese and Japanese words have about two characters; those of Thai, Lao, Burmese and Khmer about four with
 # their vowels, of which those above and below a letter are no word characters to a pattern.
 _SPACELESS: Final = (
-    (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
-    (re.compile(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
+    (late_pattern(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
+    (late_pattern(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
 )
 # A wide full stop with its closing mark, before a space.
-_WIDE_END: Final = re.compile("([\u3002\uff01\uff1f][\u300d\u300f\u201d\uff09]?) ")
+_WIDE_END: Final = late_pattern("([\u3002\uff01\uff1f][\u300d\u300f\u201d\uff09]?) ")
 
 
 def count_words(text: str) -> int:

@@ -26,7 +26,7 @@ from tests.writers.messages_server import material_of, ok
 if TYPE_CHECKING:
     from tests.writers.messages_server import Recorded, Scripted
 
-pytestmark = [pytest.mark.usefixtures("anthropic_sdk"), pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("anthropic_sdk"), pytest.mark.slow]
 
 
 ENGINES = {

@@ -117,7 +117,6 @@ def decoded(path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders, tmp_path):
     item = item_with_film(workspace, body=" ".join(SENTENCES[:4]))
 

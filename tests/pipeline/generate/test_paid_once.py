@@ -278,7 +278,6 @@ class Making(RuleBasedStateMachine):
         self.every_request_is_in_the_books()
 
 
-@pytest.mark.timeout(300)
 def test_credits_add_up_and_nothing_stored_is_paid_again(workspace, model_server, clock, tmp_path, settings):
     settings.MEDIA_ROOT = tmp_path / "media"
     machine = type(

@@ -8,9 +8,10 @@ import pytest
 
 from accounts.ledger import credits
 from accounts.models import CreditBalance, Workspace
+from config.core.api.row_serializers import row_of
 from config.core.errors import Conflict
 from config.core.ids import encode
-from pipeline import generate, payloads, plugins
+from pipeline import generate, plugins, resources
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
 from pipeline.generate import generation_plan, raw_item_outcomes, recoverable_failures
@@ -303,7 +304,7 @@ def test_raw_item_of_an_earlier_release_says_that_the_reason_was_not_kept(worksp
 
 def test_list_asks_once_for_all_of_them(workspace, django_assert_num_queries):
     raws = [push_raw(workspace, external_id=str(number)).raw_item for number in range(5)]
-    rows = [payloads.row_of(raw) for raw in raws]
+    rows = [row_of(raw) for raw in raws]
     with django_assert_num_queries(1):
         found = raw_item_outcomes.serialize_raw_items(workspace, rows)
     assert [one["outcomes"][0]["outcome"] for one in found] == ["pending"] * 5
@@ -395,7 +396,7 @@ def test_words_of_a_person_can_always_be_drawn_again(workspace, monkeypatch):
 
 
 def test_failed_item_has_the_title_of_its_raw_item(workspace, final):
-    shown = payloads.generated_item(payloads.row_of(final), requires_approval=False, now=NOON)
+    shown = resources.GeneratedItem.serialize(final, requires_approval=False, now=NOON)
     assert (final.title, shown["title"]) == ("Tram line approved", "Tram line approved")
     erase_raw_item.erase(final.raw_item, now=NOON)
     assert reread(final).title == ""

@@ -72,7 +72,6 @@ def push_asked(workspace, text, names, film):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("text", "names"), asked_for(), ids=lambda one: getattr(one, "name", ""))
 def test_what_was_asked_for_is_ready_or_was_skipped_with_a_reason(
     workspace, film, text, names, record_property

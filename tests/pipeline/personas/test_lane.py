@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
 from config.core.errors import Conflict
 from config.core.ids import encode
-from pipeline import limits, payloads, personas
+from pipeline import limits, personas, resources
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
@@ -87,7 +87,7 @@ def test_slot_becomes_an_item_of_an_approved_line(workspace, persona):
         True,
         "approved-lines-1",
     )
-    shown = payloads.generated_item(payloads.row_of(item), requires_approval=False, now=NOON)
+    shown = resources.GeneratedItem.serialize(item, requires_approval=False, now=NOON)
     assert (shown["raw_item"], shown["raw_items"], shown["topic"]) == (None, [], encode("top", pick.topic_id))
     assert shown["provenance"]["persona_version"] == persona.version
     assert {check["outcome"] for check in item.checks} == {"passed"}
@@ -358,7 +358,7 @@ def test_lane_that_is_switched_off_keeps_no_slot_and_gets_one_again(workspace, p
     slot = slot_of(source)
     # NOON is a Monday.
     assert slot.due_at.isoformat() == "2027-03-03T08:30:00+00:00"
-    assert payloads.source(payloads.row_of(reread(source)))["next_poll_at"] == "2027-03-03T08:30:00.000Z"
+    assert resources.Source.serialize(reread(source))["next_poll_at"] == "2027-03-03T08:30:00.000Z"
     collect.change(source, {"status": "paused"}, workspace=workspace, now=NOON)
     assert state(slot, "status", "wake_at") == {"status": "skipped", "wake_at": None}
     assert personas.lane_slots.open_slot(source) is None

@@ -11,7 +11,7 @@ import pytest
 from accounts.models import AuditEntry, Notice
 from config.core.errors import Conflict
 from config.core.ids import encode
-from pipeline import payloads, publish
+from pipeline import publish, resources
 from pipeline.dashboard import counts, overview
 from pipeline.models import Attempt, GeneratedItem, Outlet, Publication, Revision, ShortLink
 from pipeline.publish import send as sending
@@ -81,9 +81,9 @@ def test_what_was_handed_over_is_late_no_more(item, handed, workspace):
     now = NOON + timedelta(hours=5)
 
     def seen():
-        shown = payloads.generated_item(
-            payloads.row_of(reread(item)),
-            publications=Publication.everywhere.filter(item=item).values(*payloads.PUBLICATION_FIELDS),
+        shown = resources.GeneratedItem.serialize(
+            reread(item),
+            publications=Publication.everywhere.filter(item=item).values(*resources.Publication.columns()),
             requires_approval=False,
             now=now,
         )

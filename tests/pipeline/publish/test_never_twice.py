@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db,
-    pytest.mark.timeout(600),
     pytest.mark.postgres_if_there,
     pytest.mark.minutes(3),
 ]

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from pipeline import payloads, publish
-from pipeline.api.response_schemas import ERROR_CLASSES
+from pipeline import publish, resources
 from pipeline.ingest import erase_raw_item
 from pipeline.models import Asset, Attempt, Outlet, Publication, RawItem
 from pipeline.platforms import fitting
@@ -19,6 +18,7 @@ from pipeline.plugins import OutcomeUnknown, Problem, Refused
 from pipeline.publish import send as sending
 from pipeline.publish import steps
 from pipeline.publish import steps as publish_steps
+from pipeline.resources import ERROR_CLASSES
 from pipeline.review import decisions
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import NOON, calls, claimed, make_stage, promise, reread, send
@@ -271,6 +271,6 @@ def test_failures_of_an_earlier_release_have_the_class_of_now(ready, stage):
         "platform_status": None,
     }
     Publication.everywhere.filter(pk=publication.pk).update(error=old)
-    shown = payloads.publication(payloads.row_of(reread(publication)), now=NOON)["error"]
+    shown = resources.Publication.serialize(reread(publication), now=NOON)["error"]
     assert shown == {**old, "class": "unknown", "action": "", "platform_message": None}
     assert shown["class"] in ERROR_CLASSES

@@ -11,7 +11,7 @@ from accounts import audit, workspaces
 from accounts.models import Workspace
 from config.core import task_runner
 from config.core.encrypted_fields import Sealed, seal
-from pipeline import payloads
+from pipeline import resources
 from pipeline.generate.model import keys
 from pipeline.models import Outlet, Publication
 from pipeline.publish import blockers
@@ -45,7 +45,7 @@ def why(publication):
 
 def feed(client, workspace):
     secret = outlet_of(workspace, "feed").secret
-    return client.get(payloads.feed_addresses(secret)["json"].partition("8000")[2])
+    return client.get(resources.feed_addresses(secret)["json"].partition("8000")[2])
 
 
 @pytest.mark.parametrize("platform", ["feed", "simulated"])

@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.models import Notice
 from config.core.http_client import TimedOut
 from config.core.ids import encode
-from pipeline import limits, payloads, publish
+from pipeline import limits, publish, resources
 from pipeline.ingest import erase_raw_item
 from pipeline.models import Attempt, Outlet, Publication, PublishHold, RawItem
 from pipeline.platforms.base import Absent, Found, Prepared, Sent
@@ -354,11 +354,11 @@ def test_both_ids_are_shown_where_it_was_sent_again(workspace, ready, clock, slo
     sent = send(publication)
     assert (sent.status, sent.external_id) == ("published", "second")
     assert late_answers(publication) == [(1, "failed", "first"), (2, "succeeded", None)]
-    shown = payloads.publication(payloads.row_of(sent), now=timezone.now())["error"]
+    shown = resources.Publication.serialize(sent, now=timezone.now())["error"]
     assert shown["code"] == "posted_twice"
     assert shown["message"].startswith("It may have been published twice, as second and as first:")
     assert shown["action"] == f"Check both on the platform, and delete one ({FIRST})."
-    made = payloads.attempt(payloads.row_of(Attempt.everywhere.get(publication=publication, number=1)))
+    made = resources.Attempt.serialize(Attempt.everywhere.get(publication=publication, number=1))
     assert made["late_answer"] == {
         "external_id": "first",
         "url": FIRST,

@@ -25,7 +25,6 @@ def draw(planes, number):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("first", LENGTHS[:1] if not IS_PROOF else LENGTHS[::100])
 def test_every_length_is_found(tmp_path, first, record_property):
     lengths = LENGTHS if not IS_PROOF else range(first, min(first + 100, LAST + 1))

@@ -28,7 +28,7 @@ from tests.render.video.filming import dot
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 FPS = 30
 DOT = (540.0, 700.0)

@@ -13,7 +13,7 @@ from werkzeug import Response
 
 from accounts.models import Notice
 from config.core.errors import Invalid
-from pipeline import payloads
+from pipeline import resources
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import Event, GeneratedItem, InboundDelivery, RawItem, Source, SourceEntry
@@ -142,7 +142,7 @@ class World:
         return set(rows.values_list("raw_item__title", "held"))
 
     def shown(self, source: Source) -> dict[str, Any]:
-        return payloads.source(payloads.row_of(steps.reread(source)))
+        return resources.Source.serialize(steps.reread(source))
 
     def health(self, source: Source) -> tuple[str, str | None, list[str]]:
         """Its status, the code of its last error, the codes of its notes."""

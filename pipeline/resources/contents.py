@@ -8,7 +8,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from pipeline import plugins
-from pipeline.api.inputs.fields import SOURCE_TYPES, JsonObjectField
+from pipeline.resources.fields import SOURCE_TYPES
 from pipeline.sources.base import Source as SourceKind
 from pipeline.text.bucket_traits import NUMBER, OBJECT, OBJECTS, TEXT, TEXTS, TRAITS
 
@@ -148,16 +148,6 @@ def _as_answered(schema: Any) -> Any:
 
 COMPONENTS: Final = {"ContentChanges": _content_changes(), "SourceConfig": _config_of_any_type()}
 """The schemas that no serializer has, by name."""
-
-
-@extend_schema_field({"$ref": "#/components/schemas/ContentChanges"})
-class ContentChangesField(JsonObjectField):
-    """Changes of an item's content; the item's bucket decides which fields it takes."""
-
-
-@extend_schema_field({"$ref": "#/components/schemas/SourceConfig"})
-class ConfigChangesField(JsonObjectField):
-    """Changes of a source's settings; the source's type decides which it takes."""
 
 
 @extend_schema_field({"$ref": "#/components/schemas/SourceConfig"})

@@ -1,24 +1,18 @@
-"""Sends and receives bytes over a connected socket, all under one deadline and one limit of size."""
+"""Reads the body of a response within a limit of size, and decompresses it."""
 
 from __future__ import annotations
 
 import http.client
-import io
 import zlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from config.core.http_client.errors import BadResponse, ResponseTooLarge
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
 
-    from _typeshed import WriteableBuffer
-
-    from config.core.http_client.guard import Deadline
-
 CHUNK_BYTES = 64 * 1024
-"""Bytes that are sent, read or decompressed at once."""
+"""Bytes that are read or decompressed at once."""
 ENCODED_CHUNK_BYTES = 16 * 1024
 """Bytes of a compressed body that are read at once; fewer, because zlib copies the rest at every step."""
 ENCODING_OVERHEAD_BYTES = 64 * 1024
@@ -26,88 +20,6 @@ ENCODING_OVERHEAD_BYTES = 64 * 1024
 
 Without a limit on the encoded side, an endless row of empty gzip members would never reach the decoded limit.
 """
-MAX_INTERIM_RESPONSES = 8
-"""Responses with a 1xx status that may come before the final one."""
-
-
-class _Receiver(io.RawIOBase):
-    """The receiving side of a socket; each receive gets only the time left until the deadline.
-
-    A header that drips in takes many receives, so a time-out that is set once would hold for each, not for
-    all.
-    """
-
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
-        super().__init__()
-        self._sock = sock
-        self._deadline = deadline
-        self.has_received = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        self._sock.settimeout(self._deadline.left())
-        count = self._sock.recv_into(buffer)
-        self.has_received = self.has_received or count > 0
-        return count
-
-    def readall(self) -> bytes:
-        # http.client takes a chunk size of -1 at its word and would read without end into memory.
-        message = "a chunk of negative size"
-        raise http.client.HTTPException(message)
-
-
-class DeadlineSocket:
-    """A connected socket as http.client reads from it, with every operation under the deadline."""
-
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
-        self._sock = sock
-        self._deadline = deadline
-        self._receiver = _Receiver(sock, deadline)
-        self._reader = io.BufferedReader(self._receiver, CHUNK_BYTES)
-        self._interim: list[http.client.HTTPResponse] = []
-
-    @property
-    def has_received(self) -> bool:
-        """True once any byte has arrived."""
-        return self._receiver.has_received
-
-    def makefile(self, _mode: str) -> io.BufferedIOBase:
-        """Give http.client the one reader, because a second one would lose the bytes that the first has buffered."""
-        return self._reader
-
-    def send(self, content: bytes) -> None:
-        """Send the content; a connection that the server closes meanwhile ends it without an error.
-
-        Raises `TimeoutError` after the deadline.
-        """
-        view = memoryview(content)
-        try:
-            while view:
-                self._sock.settimeout(self._deadline.left())
-                view = view[self._sock.send(view[:CHUNK_BYTES]) :]
-        except ConnectionError:
-            # A server may answer (413, 401) and close before it has read everything: the answer still counts.
-            # If there is none, reading it will fail.
-            return
-
-    def receive_head(self, method: str) -> http.client.HTTPResponse:
-        """Return the final response, its headers read, after skipping interim ones.
-
-        Raises `http.client.HTTPException` for a malformed head or too many interim ones, and `OSError` if the
-        connection breaks or the deadline passes.
-        """
-        for _ in range(MAX_INTERIM_RESPONSES):
-            # http.client asks a socket for nothing but makefile().
-            response = http.client.HTTPResponse(cast("socket.socket", self), method=method)
-            response.begin()
-            if response.status >= http.HTTPStatus.OK:
-                return response
-            # An interim answer (103 Early Hints) is kept: it would close the reader when it is collected.
-            self._interim.append(response)
-        message = "too many interim answers"
-        raise http.client.HTTPException(message)
 
 
 def read_body(response: http.client.HTTPResponse, *, max_bytes: int, truncate: bool) -> tuple[bytes, bool]:
