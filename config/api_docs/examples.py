@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 from config.api_docs.document import operations
-from config.core.api.jsonio import dump
+from config.core.json_encoding import dump
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
