@@ -66,8 +66,8 @@ async function unknown() {
   const me = by("cpk_live_any");
   const outlets = need((await outletsList(me)).data);
   const events = need((await eventsList(me)).data);
-  const source = need((await sourcesRetrieve({ ...me, path: { id: "src_any" } })).data);
-  const item = need((await generatedRetrieve({ ...me, path: { id: "gen_any" } })).data);
+  const source = need((await sourcesRetrieve({ ...me, path: { id: "src_01mtgcg400e008000000000001" } })).data);
+  const item = need((await generatedRetrieve({ ...me, path: { id: "gen_01mtgcg400e008000000000001" } })).data);
   return {
     platform: need(outlets.data[0]).platform,
     event: need(events.data[0]).type,

@@ -62,8 +62,8 @@ async function unknown() {
   const me = by("cpk_live_any");
   const outlets = need((await me.GET("/v1/outlets")).data);
   const events = need((await me.GET("/v1/events")).data);
-  const source = need((await me.GET("/v1/sources/{id}", { params: { path: { id: "src_any" } } })).data);
-  const item = need((await me.GET("/v1/generated/{id}", { params: { path: { id: "gen_any" } } })).data);
+  const source = need((await me.GET("/v1/sources/{id}", { params: { path: { id: "src_01mtgcg400e008000000000001" } } })).data);
+  const item = need((await me.GET("/v1/generated/{id}", { params: { path: { id: "gen_01mtgcg400e008000000000001" } } })).data);
   return {
     platform: need(outlets.data[0]).platform,
     event: need(events.data[0]).type,

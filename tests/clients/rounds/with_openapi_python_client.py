@@ -32,13 +32,14 @@ from client_package.models import (
     PublishedItem,
     PublishInput,
     PushedRawItem,
+    RawItem,
     RawItemInput,
     RawItemList,
     Source,
     TextContent,
     WebhookSourceInput,
 )
-from client_package.types import UNSET, Response
+from client_package.types import UNSET, Response, Unset
 
 URL, BODY = os.environ["URL"], os.environ["STORY"]
 
@@ -65,9 +66,10 @@ def live() -> dict[str, Any]:
         for number in range(3)
     ]
     assert all(isinstance(one, PushedRawItem) for one in pushed)
-    rows, cursor = [], UNSET
+    rows: list[RawItem] = []
+    cursor: str | Unset = UNSET
     while True:
-        page = raw_list.sync(client=client, limit=2, **({"cursor": cursor} if cursor else {}))
+        page = raw_list.sync(client=client, limit=2, cursor=cursor)
         assert isinstance(page, RawItemList)
         rows += page.data
         if page.next_cursor is None:
@@ -123,8 +125,8 @@ def unknown() -> dict[str, Any]:
     client = client_of("cpk_live_any")
     outlets = outlets_list.sync(client=client)
     events = events_list.sync(client=client)
-    source = sources_retrieve.sync("src_any", client=client)
-    item = generated_retrieve.sync("gen_any", client=client)
+    source = sources_retrieve.sync("src_01mtgcg400e008000000000001", client=client)
+    item = generated_retrieve.sync("gen_01mtgcg400e008000000000001", client=client)
     assert isinstance(outlets, OutletList)
     assert isinstance(events, EventList)
     assert isinstance(source, Source)
