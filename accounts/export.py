@@ -10,7 +10,8 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from accounts import audit
-from accounts.ledger import credits, reports
+from accounts.ledger import reports
+from accounts.ledger.entries import LedgerEntrySerializer
 from accounts.models import AuditEntry, LedgerEntry, Membership
 from config.core.clock import utc_now
 from config.core.datetimes import format_utc, format_utc_or_none
@@ -123,7 +124,7 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield "members.jsonl", (_member_json(row) for row in iterate_rows(members))
     yield (
         "ledger.jsonl",
-        (credits.serialize_entry(row) for row in iterate_rows(LedgerEntry.objects.of(workspace))),
+        (LedgerEntrySerializer.serialize(row) for row in iterate_rows(LedgerEntry.objects.of(workspace))),
     )
     yield "audit.jsonl", (_audit_entry_json(row) for row in iterate_rows(AuditEntry.objects.of(workspace)))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.http import HttpResponse
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -154,18 +154,6 @@ def openapi_parameters(parameters: Mapping[str, Parameter]) -> list[OpenApiParam
         )
         for name, parameter in parameters.items()
     ]
-
-
-def page_of(row: type[serializers.Serializer[Any]], name: str) -> type[serializers.Serializer[Any]]:
-    """Return the serializer of a page of rows, which is one object though the action is a list."""
-    fields = {
-        "data": row(many=True),
-        "has_more": serializers.BooleanField(),
-        "next_cursor": serializers.CharField(allow_null=True),
-    }
-    page: type[serializers.Serializer[Any]] = type(f"{name}Serializer", (serializers.Serializer,), fields)
-    extend_schema_serializer(many=False)(page)
-    return page
 
 
 _MAX_KEY_CHARACTERS: Final = limits.IDEMPOTENCY_KEY_CHARACTERS

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
-from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses, page_of
+from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses
 from accounts.api.workspace import LimitsSerializer, limits_of
-from accounts.ledger import credits, reports
+from accounts.ledger import reports
+from accounts.ledger.entries import LedgerEntrySerializer
 from accounts.models import LedgerEntry
 from config.core.api.etags import respond_with_tag, weak_tag
-from config.core.api.fields import MomentField, PublicIdField
+from config.core.api.fields import MomentField
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
+from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.datetimes import format_utc
 
@@ -35,17 +37,6 @@ class UsageSerializer(serializers.Serializer[Any]):
     reserved = serializers.IntegerField(help_text="Reserved by work in progress.")
     available = serializers.IntegerField(allow_null=True)
     resets_at = MomentField(help_text="The first moment of the next calendar month in UTC.")
-
-
-class LedgerEntrySerializer(serializers.Serializer[Any]):
-    id = PublicIdField("led")
-    kind = serializers.ChoiceField(choices=LedgerEntry.Kind.values)
-    amount = serializers.IntegerField(help_text="Change of what is available.")
-    reserved_change = serializers.IntegerField()
-    used_change = serializers.IntegerField()
-    generation = PublicIdField("gnr", allow_null=True, help_text="What it is about.")
-    reason = serializers.CharField(allow_blank=True)
-    created_at = MomentField()
 
 
 class UsageView(WorkspaceResource):
@@ -81,9 +72,12 @@ class LedgerView(WorkspaceResource):
         summary="Every entry of the credit ledger, newest first",
         tags=["usage"],
         parameters=openapi_parameters(PAGING),
-        responses=openapi_responses({200: page_of(LedgerEntrySerializer, "Ledger")}),
+        responses=openapi_responses({200: listing(LedgerEntrySerializer, "Ledger")}),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
-        ledger_page = page(request, LedgerEntry.objects.of(self.caller.workspace), query)
-        return ledger_page.respond(request, [credits.serialize_entry(entry) for entry in ledger_page.rows])
+        rows = LedgerEntry.objects.of(self.caller.workspace)
+        ledger_page = page(request, rows.values(*LedgerEntrySerializer.columns()), query)
+        return ledger_page.respond(
+            request, [LedgerEntrySerializer.serialize(entry) for entry in ledger_page.rows]
+        )

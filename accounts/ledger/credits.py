@@ -361,17 +361,3 @@ def _add_to_balance(balance: CreditBalance, **changes: int) -> None:
 
 def public_id(entry: LedgerEntry) -> str:
     return encode("led", entry.pk)
-
-
-def serialize_entry(entry: LedgerEntry) -> dict[str, Any]:
-    """Return an entry as the API and an export show it."""
-    return {
-        "id": public_id(entry),
-        "kind": entry.kind,
-        "amount": entry.amount,
-        "reserved_change": entry.reserved_change,
-        "used_change": entry.used_change,
-        "generation": None if entry.subject is None else encode("gnr", entry.subject),
-        "reason": entry.reason,
-        "created_at": format_utc(entry.created_at),
-    }

@@ -12,7 +12,7 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.pagination import PAGING, open_position, seal_position
-from config.core.api.query_params import Parameter, choices, read_query
+from config.core.api.query_params import Parameter, choices, filter_rows, read_query
 from config.core.errors import Invalid
 from config.core.limits import PAGE_ROWS_DEFAULT
 from pipeline import events, resources
@@ -31,7 +31,7 @@ FILTERS: Mapping[str, Parameter] = {
         str, description="The `next_cursor` of the previous page; without it, from the beginning."
     ),
     "after": Parameter(str, description="Another name of `cursor`."),
-    "type": choices(*events.TYPES),
+    "type": choices(*events.TYPES).on("type__in"),
 }
 _FEED_KIND = "events"
 _SERIALIZERS_BY_PREFIX: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
@@ -89,9 +89,8 @@ class EventView(PipelineResource):
             raise Invalid.one("after", "conflicting", "Give either cursor or after: they are the same.")
         cursor = query.get("cursor", query.get("after"))
         after = 0 if cursor is None else open_position(request, cursor, _FEED_KIND)
-        rows = self.rows(Event).filter(position__gt=after, body__isnull=False)
-        if "type" in query:
-            rows = rows.filter(type__in=query["type"])
+        own_rows = self.rows(Event).filter(position__gt=after, body__isnull=False)
+        rows = filter_rows(own_rows, query, FILTERS)
         rows_read = list(rows.order_by("position").values_list("position", "body")[: size + 1])
         rows_shown = rows_read[:size]
         last = rows_shown[-1][0] if rows_shown else after

@@ -22,7 +22,7 @@ from config.core.api.fields import (
     StrictSerializer,
 )
 from config.core.api.pagination import PAGING, page
-from config.core.api.query_params import choices, read_query
+from config.core.api.query_params import choices, filter_rows, read_query
 from config.core.api.row_serializers import listing, row_of
 from config.core.clock import utc_now
 from config.core.errors import Conflict
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-FILTERS = {**PAGING, "status": choices(*InboundDeliveryStatus.values)}
+FILTERS = {**PAGING, "status": choices(*InboundDeliveryStatus.values).on("status__in")}
 DELIVERY_ID = OpenApiParameter(
     "delivery",
     {"type": "string", "pattern": "^ind_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
@@ -113,9 +113,7 @@ class InboundDeliveryView(PipelineResource):
     def list(self, request: Request, id: str) -> Response:
         source = self._find_source(id)
         query = read_query(request, FILTERS)
-        rows = self.rows(InboundDelivery).filter(source=source)
-        if "status" in query:
-            rows = rows.filter(status__in=query["status"])
+        rows = filter_rows(self.rows(InboundDelivery).filter(source=source), query, FILTERS)
         rows = rows.annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).values(
             *resources.InboundDelivery.columns()
         )

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import limits as core_limits
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
-from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
+from config.core.api.fields import BoundedListField, Changes, StrictCharField, StrictSerializer
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.api.row_serializers import listing
@@ -116,8 +116,8 @@ class SectionsInput(StrictSerializer):
     )
 
 
-class PersonaChanges(StrictSerializer):
-    name = PatternField(_NON_BLANK, max_length=core_limits.NAME_CHARACTERS, required=False)
+class PersonaInput(StrictSerializer):
+    name = PatternField(_NON_BLANK, max_length=core_limits.NAME_CHARACTERS)
     handle = PatternField(
         r"^@?[A-Za-z0-9_][A-Za-z0-9_.\-]{0,50}(@[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)+)?$",
         max_length=60,
@@ -142,8 +142,8 @@ class PersonaChanges(StrictSerializer):
     )
 
 
-class PersonaInput(PersonaChanges):
-    name = PatternField(_NON_BLANK, max_length=core_limits.NAME_CHARACTERS)
+class PersonaChanges(Changes, PersonaInput):
+    pass
 
 
 class PersonaView(PipelineResource):

@@ -11,7 +11,7 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import PAGING, page
-from config.core.api.query_params import choices, public_id, read_query
+from config.core.api.query_params import choices, filter_rows, public_id, read_query
 from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from pipeline import publish, resources
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
-    "status": choices(*PublicationStatus.values),
-    "generated_item": public_id("gen"),
-    "outlet": public_id("out"),
+    "status": choices(*PublicationStatus.values).on("status__in"),
+    "generated_item": public_id("gen").on("item_id"),
+    "outlet": public_id("out").on("outlet_id"),
 }
 
 
@@ -59,13 +59,7 @@ class PublicationView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
-        rows = self.rows(Publication)
-        if "status" in query:
-            rows = rows.filter(status__in=query["status"])
-        if "generated_item" in query:
-            rows = rows.filter(item_id=query["generated_item"])
-        if "outlet" in query:
-            rows = rows.filter(outlet_id=query["outlet"])
+        rows = filter_rows(self.rows(Publication), query, FILTERS)
         publication_page = page(request, rows.values(*resources.Publication.columns()), query)
         now = utc_now()
         return publication_page.respond(

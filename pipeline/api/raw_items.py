@@ -19,6 +19,7 @@ from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import (
     EXCLUSIVE_END_DESCRIPTION,
     choices,
+    filter_rows,
     moment_or_date,
     plain_text,
     public_id,
@@ -57,11 +58,11 @@ if TYPE_CHECKING:
 FILTERS = {
     **PAGING,
     "q": search_pages.search_parameter(),
-    "source": public_id("src"),
-    "status": choices(*RawItemStatus.values),
-    "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
-    "created_after": moment_or_date(),
-    "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
+    "source": public_id("src").on("source_id"),
+    "status": choices(*RawItemStatus.values).on("status__in"),
+    "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS).on("external_id"),
+    "created_after": moment_or_date().on("created_at__gte"),
+    "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION).on("created_at__lt"),
 }
 _SAMPLE_SENTENCE = "A sentence that an item of this source may well begin with."
 _SAMPLE_BODY = " ".join([_SAMPLE_SENTENCE] * 12)
@@ -96,17 +97,7 @@ class RawItemView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
-        rows = self.rows(RawItem).filter(deleted_at=None)
-        if "source" in query:
-            rows = rows.filter(source_id=query["source"])
-        if "status" in query:
-            rows = rows.filter(status__in=query["status"])
-        if "external_id" in query:
-            rows = rows.filter(external_id=query["external_id"])
-        if "created_after" in query:
-            rows = rows.filter(created_at__gte=query["created_after"])
-        if "created_before" in query:
-            rows = rows.filter(created_at__lt=query["created_before"])
+        rows = filter_rows(self.rows(RawItem).filter(deleted_at=None), query, FILTERS)
         if "q" in query:
             caller = self.caller
             item_page = search_pages.search_page(

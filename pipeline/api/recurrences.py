@@ -15,13 +15,14 @@ from config.core.api.etags import (
     weak_tag,
 )
 from config.core.api.fields import (
+    Changes,
     PublicIdField,
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
 )
 from config.core.api.pagination import PAGING, page
-from config.core.api.query_params import public_id, read_query
+from config.core.api.query_params import filter_rows, public_id, read_query
 from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.errors import Invalid
@@ -38,20 +39,17 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-_FILTERS: Final = {**PAGING, "generated_item": public_id("gen")}
+_FILTERS: Final = {**PAGING, "generated_item": public_id("gen").on("item_id")}
 
 
-class _RecurrenceFields(StrictSerializer):
+class RecurrenceInput(StrictSerializer):
     time = PatternField(CLOCK_PATTERN, required=False, help_text="HH:MM on the workspace's clocks; 09:00.")
-
-
-class RecurrenceInput(_RecurrenceFields):
     generated_item = PublicIdField("gen")
     every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST)
 
 
-class RecurrenceChanges(_RecurrenceFields):
-    every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST, required=False)
+class RecurrenceChanges(Changes, RecurrenceInput):
+    generated_item = None  # type: ignore[assignment]  # left out
     status = StrictChoiceField(
         choices=RecurrenceStatus.values, required=False, help_text="Stops or resumes it."
     )
@@ -77,9 +75,7 @@ class RecurrenceView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, _FILTERS)
-        rows = self.rows(RecurrenceRow)
-        if "generated_item" in query:
-            rows = rows.filter(item_id=query["generated_item"])
+        rows = filter_rows(self.rows(RecurrenceRow), query, _FILTERS)
         recurrence_page = page(request, rows, query)
         return recurrence_page.respond(
             request, [resources.Recurrence.serialize(row) for row in recurrence_page.rows]

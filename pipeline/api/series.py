@@ -17,6 +17,7 @@ from config.core.api.etags import (
 )
 from config.core.api.fields import (
     BoundedListField,
+    Changes,
     NoFields,
     PublicIdField,
     StrictBooleanField,
@@ -57,7 +58,7 @@ class WeeklySlotInput(StrictSerializer):
     time = PatternField(CLOCK_PATTERN, help_text="HH:MM on the clocks of `timezone`.")
 
 
-class _SeriesFields(StrictSerializer):
+class SeriesInput(StrictSerializer):
     timezone = StrictCharField(max_length=64, required=False, help_text="An IANA zone; the workspace's.")
     on_gap = StrictChoiceField(
         choices=SlotGapChoice.values, required=False, help_text="For a time that a clock change skips."
@@ -79,18 +80,12 @@ class _SeriesFields(StrictSerializer):
         help_text="Empty: the workspace's.",
     )
     paused = StrictBooleanField(required=False)
-
-
-class SeriesInput(_SeriesFields):
     name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=MAX_NAME_CHARACTERS)
     slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=MAX_SLOTS_PER_WEEK)
 
 
-class SeriesChanges(_SeriesFields):
-    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=MAX_NAME_CHARACTERS, required=False)
-    slots = BoundedListField(
-        child=WeeklySlotInput(), min_length=1, max_length=MAX_SLOTS_PER_WEEK, required=False
-    )
+class SeriesChanges(Changes, SeriesInput):
+    pass
 
 
 class SeriesView(PipelineResource):

@@ -14,7 +14,7 @@ from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.jsonio import flatten_errors
 from config.core.api.pagination import PAGING, page
-from config.core.api.query_params import choice, choices, read_query
+from config.core.api.query_params import choice, choices, filter_rows, read_query
 from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 FILTERS = {
     **PAGING,
     "q": search_pages.search_parameter("name and address"),
-    "type": choice(*resources.SOURCE_TYPES),
-    "status": choices(*SourceStatus.values),
+    "type": choice(*resources.SOURCE_TYPES).on("type"),
+    "status": choices(*SourceStatus.values).on("status__in"),
 }
-ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values)}
+ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values).on("decision__in")}
 
 
 class SourceView(PipelineResource):
@@ -129,11 +129,7 @@ class SourceView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
-        rows = self._rows()
-        if "type" in query:
-            rows = rows.filter(type=query["type"])
-        if "status" in query:
-            rows = rows.filter(status__in=query["status"])
+        rows = filter_rows(self._rows(), query, FILTERS)
         if "q" in query:
             source_page = search_pages.search_page(
                 request,
@@ -256,9 +252,8 @@ class SourceView(PipelineResource):
     def entries(self, request: Request, id: str) -> Response:
         source = self.find(self._rows(), "src", id)
         query = read_query(request, ENTRY_FILTERS)
-        rows = SourceEntry.objects.of(self.caller.workspace).filter(source=source)
-        if "decision" in query:
-            rows = rows.filter(decision__in=query["decision"])
+        own_rows = SourceEntry.objects.of(self.caller.workspace).filter(source=source)
+        rows = filter_rows(own_rows, query, ENTRY_FILTERS)
         entry_page = page(request, rows.values(*resources.SourceEntry.columns()), query)
         return entry_page.respond(request, [resources.SourceEntry.serialize(row) for row in entry_page.rows])
 

@@ -12,6 +12,7 @@ from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
+    Changes,
     PublicIdField,
     StrictBooleanField,
     StrictCharField,
@@ -19,7 +20,7 @@ from config.core.api.fields import (
     StrictSerializer,
 )
 from config.core.api.pagination import PAGING, page
-from config.core.api.query_params import choice, public_id, read_query
+from config.core.api.query_params import filter_rows, flag, public_id, read_query
 from config.core.api.row_serializers import listing
 from config.core.clock import utc_now
 from pipeline import limits, resources
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 
 FILTERS: Final = {
     **PAGING,
-    "persona": public_id("per"),
-    "source": public_id("src"),
-    "is_active": choice("true", "false"),
+    "persona": public_id("per").on("persona_id"),
+    "source": public_id("src").on("source_id"),
+    "is_active": flag().on("is_active"),
 }
 _DAY: Final = (
     "^((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|[12][0-9]))$"
@@ -73,7 +74,7 @@ class SeasonInput(StrictSerializer):
         return {name: PatternField(_DAY, error_messages=_DAY_MESSAGES) for name in ("from", "to")}
 
 
-class _TopicFields(StrictSerializer):
+class TopicInput(StrictSerializer):
     notes = StrictCharField(
         max_length=limits.TOPIC_NOTES_CHARACTERS,
         required=False,
@@ -95,14 +96,11 @@ class _TopicFields(StrictSerializer):
     persona = PublicIdField(
         "per", required=False, allow_null=True, help_text="The only persona that uses it; null: all."
     )
-
-
-class TopicInput(_TopicFields):
     title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS)
 
 
-class TopicChanges(_TopicFields):
-    title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS, required=False)
+class TopicChanges(Changes, TopicInput):
+    pass
 
 
 class TopicView(PipelineResource):
@@ -129,13 +127,7 @@ class TopicView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
-        rows = self._rows()
-        if "persona" in query:
-            rows = rows.filter(persona_id=query["persona"])
-        if "source" in query:
-            rows = rows.filter(source_id=query["source"])
-        if "is_active" in query:
-            rows = rows.filter(is_active=query["is_active"] == "true")
+        rows = filter_rows(self._rows(), query, FILTERS)
         topic_page = page(request, rows.values(*resources.Topic.columns()), query)
         return topic_page.respond(request, [resources.Topic.serialize(row) for row in topic_page.rows])
 

@@ -1,8 +1,10 @@
 """The URLs of this app under /v1; each also works with a trailing slash."""
 
+import re
 from typing import Any, Final
 
-from django.urls import re_path
+from django.urls import URLPattern, re_path
+from rest_framework.viewsets import ViewSet
 
 from pipeline.api.catalogue import EngineView, OutletView, SourceTypeView
 from pipeline.api.events import EventView
@@ -20,109 +22,77 @@ from pipeline.api.topics import TopicView
 from pipeline.api.uploads import UploadView
 from pipeline.api.week_plans import PlanView
 
-_ID = r"(?P<id>[^/]+)"
-_ITEM_ACTIONS: Final[dict[str, Any]] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+_ITEM_ACTIONS: Final = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+
+
+def _route(path: str, view: type[ViewSet], name: str, **actions: Any) -> URLPattern:
+    """Return the pattern of a path, in which `:id` stands for one part; `actions` are by method."""
+    pattern = re.sub(r":(\w+)", r"(?P<\1>[^/]+)", path)
+    return re_path(f"^{pattern}/?$", view.as_view(actions), name=name)
+
 
 urlpatterns = [
-    re_path(r"^sources/?$", SourceView.as_view({"get": "list", "post": "create"}), name="sources"),
-    re_path(r"^sources/preview/?$", SourceView.as_view({"post": "preview"}), name="source-preview"),
-    re_path(rf"^sources/{_ID}/entries/?$", SourceView.as_view({"get": "entries"}), name="source-entries"),
-    re_path(rf"^sources/{_ID}/slots/?$", SourceView.as_view({"get": "slots"}), name="source-slots"),
-    re_path(rf"^sources/{_ID}/?$", SourceView.as_view(_ITEM_ACTIONS), name="source"),
-    re_path(rf"^sources/{_ID}/poll/?$", SourceView.as_view({"post": "poll"}), name="source-poll"),
-    re_path(
-        rf"^sources/{_ID}/deliveries/?$",
-        InboundDeliveryView.as_view({"get": "list"}),
-        name="inbound-deliveries",
+    _route("sources", SourceView, "sources", get="list", post="create"),
+    _route("sources/preview", SourceView, "source-preview", post="preview"),
+    _route("sources/:id/entries", SourceView, "source-entries", get="entries"),
+    _route("sources/:id/slots", SourceView, "source-slots", get="slots"),
+    _route("sources/:id", SourceView, "source", **_ITEM_ACTIONS),
+    _route("sources/:id/poll", SourceView, "source-poll", post="poll"),
+    _route("sources/:id/deliveries", InboundDeliveryView, "inbound-deliveries", get="list"),
+    _route(
+        "sources/:id/deliveries/:delivery/replay",
+        InboundDeliveryView,
+        "inbound-delivery-replay",
+        post="replay",
     ),
-    re_path(
-        rf"^sources/{_ID}/deliveries/(?P<delivery>[^/]+)/replay/?$",
-        InboundDeliveryView.as_view({"post": "replay"}),
-        name="inbound-delivery-replay",
+    _route("sources/:id/dry-run", InboundDeliveryView, "source-dry-run", post="dry_run"),
+    _route("sources/:id/rotate-secret", InboundDeliveryView, "source-rotate-secret", post="rotate"),
+    _route("raw", RawItemView, "raw", get="list", post="create"),
+    _route("raw/:id", RawItemView, "raw-item", get="retrieve", delete="destroy"),
+    _route("raw/:id/retry", RawItemView, "raw-retry", post="retry"),
+    _route("uploads", UploadView, "uploads", post="create"),
+    _route("estimate", EstimateView, "estimate", post="create"),
+    _route("generated", GeneratedItemView, "generated", get="list"),
+    _route("generated/:id", GeneratedItemView, "generated-item", **_ITEM_ACTIONS),
+    _route("generated/:id/approve", GeneratedItemView, "generated-approve", post="approve"),
+    _route("generated/:id/reject", GeneratedItemView, "generated-reject", post="reject"),
+    _route("generated/:id/restore", GeneratedItemView, "generated-restore", post="restore"),
+    _route("generated/:id/retry", GeneratedItemView, "generated-retry", post="retry"),
+    _route("generated/:id/regenerate", GeneratedItemView, "generated-regenerate", post="regenerate"),
+    _route("generated/:id/publish", GeneratedItemView, "generated-publish", post="publish", delete="cancel"),
+    _route("generated/:id/explain", GeneratedItemView, "generated-explain", get="explain"),
+    _route(
+        "generated/:id/storyboard",
+        StoryboardView,
+        "generated-storyboard",
+        get="retrieve",
+        patch="partial_update",
     ),
-    re_path(
-        rf"^sources/{_ID}/dry-run/?$",
-        InboundDeliveryView.as_view({"post": "dry_run"}),
-        name="source-dry-run",
-    ),
-    re_path(
-        rf"^sources/{_ID}/rotate-secret/?$",
-        InboundDeliveryView.as_view({"post": "rotate"}),
-        name="source-rotate-secret",
-    ),
-    re_path(r"^raw/?$", RawItemView.as_view({"get": "list", "post": "create"}), name="raw"),
-    re_path(
-        rf"^raw/{_ID}/?$", RawItemView.as_view({"get": "retrieve", "delete": "destroy"}), name="raw-item"
-    ),
-    re_path(rf"^raw/{_ID}/retry/?$", RawItemView.as_view({"post": "retry"}), name="raw-retry"),
-    re_path(r"^uploads/?$", UploadView.as_view({"post": "create"}), name="uploads"),
-    re_path(r"^estimate/?$", EstimateView.as_view({"post": "create"}), name="estimate"),
-    re_path(r"^generated/?$", GeneratedItemView.as_view({"get": "list"}), name="generated"),
-    re_path(rf"^generated/{_ID}/?$", GeneratedItemView.as_view(_ITEM_ACTIONS), name="generated-item"),
-    *(
-        re_path(
-            rf"^generated/{_ID}/{act}/?$", GeneratedItemView.as_view({"post": act}), name=f"generated-{act}"
-        )
-        for act in ("approve", "reject", "restore", "retry", "regenerate")
-    ),
-    re_path(
-        rf"^generated/{_ID}/publish/?$",
-        GeneratedItemView.as_view({"post": "publish", "delete": "cancel"}),
-        name="generated-publish",
-    ),
-    re_path(
-        rf"^generated/{_ID}/explain/?$",
-        GeneratedItemView.as_view({"get": "explain"}),
-        name="generated-explain",
-    ),
-    re_path(
-        rf"^generated/{_ID}/storyboard/?$",
-        StoryboardView.as_view({"get": "retrieve", "patch": "partial_update"}),
-        name="generated-storyboard",
-    ),
-    re_path(r"^queues/?$", QueueView.as_view({"get": "list"}), name="queues"),
-    re_path(rf"^queues/{_ID}/?$", QueueView.as_view({"get": "retrieve"}), name="queue"),
-    re_path(r"^plans/?$", PlanView.as_view({"post": "create"}), name="plans"),
-    re_path(rf"^plans/{_ID}/?$", PlanView.as_view({"get": "retrieve"}), name="plan"),
-    re_path(rf"^plans/{_ID}/undo/?$", PlanView.as_view({"post": "undo"}), name="plan-undo"),
-    re_path(r"^series/?$", SeriesView.as_view({"get": "list", "post": "create"}), name="series"),
-    re_path(rf"^series/{_ID}/?$", SeriesView.as_view(_ITEM_ACTIONS), name="one-series"),
-    re_path(rf"^series/{_ID}/make/?$", SeriesView.as_view({"post": "make"}), name="series-make"),
-    re_path(
-        r"^recurrences/?$", RecurrenceView.as_view({"get": "list", "post": "create"}), name="recurrences"
-    ),
-    re_path(
-        rf"^recurrences/{_ID}/?$",
-        RecurrenceView.as_view({"get": "retrieve", "patch": "partial_update"}),
-        name="recurrence",
-    ),
-    re_path(
-        r"^hold/?$",
-        HoldView.as_view({"get": "retrieve", "post": "create", "delete": "destroy"}),
-        name="hold",
-    ),
-    re_path(r"^publications/?$", PublicationView.as_view({"get": "list"}), name="publications"),
-    re_path(
-        rf"^publications/{_ID}/attempts/?$",
-        PublicationView.as_view({"get": "attempts"}),
-        name="publication-attempts",
-    ),
-    re_path(rf"^publications/{_ID}/?$", PublicationView.as_view({"get": "retrieve"}), name="publication"),
-    *(
-        re_path(
-            rf"^publications/{_ID}/{act}/?$",
-            PublicationView.as_view({"post": act}),
-            name=f"publication-{act}",
-        )
-        for act in ("reconcile", "retry", "remove", "settle")
-    ),
-    re_path(r"^outlets/?$", OutletView.as_view({"get": "list"}), name="outlets"),
-    re_path(rf"^outlets/{_ID}/?$", OutletView.as_view({"get": "retrieve"}), name="outlet"),
-    re_path(r"^personas/?$", PersonaView.as_view({"get": "list", "post": "create"}), name="personas"),
-    re_path(rf"^personas/{_ID}/?$", PersonaView.as_view(_ITEM_ACTIONS), name="persona"),
-    re_path(r"^topics/?$", TopicView.as_view({"get": "list", "post": "create"}), name="topics"),
-    re_path(rf"^topics/{_ID}/?$", TopicView.as_view(_ITEM_ACTIONS), name="topic"),
-    re_path(r"^source-types/?$", SourceTypeView.as_view({"get": "list"}), name="source-types"),
-    re_path(r"^engines/?$", EngineView.as_view({"get": "list"}), name="engines"),
-    re_path(r"^events/?$", EventView.as_view({"get": "list"}), name="events"),
+    _route("queues", QueueView, "queues", get="list"),
+    _route("queues/:id", QueueView, "queue", get="retrieve"),
+    _route("plans", PlanView, "plans", post="create"),
+    _route("plans/:id", PlanView, "plan", get="retrieve"),
+    _route("plans/:id/undo", PlanView, "plan-undo", post="undo"),
+    _route("series", SeriesView, "series", get="list", post="create"),
+    _route("series/:id", SeriesView, "one-series", **_ITEM_ACTIONS),
+    _route("series/:id/make", SeriesView, "series-make", post="make"),
+    _route("recurrences", RecurrenceView, "recurrences", get="list", post="create"),
+    _route("recurrences/:id", RecurrenceView, "recurrence", get="retrieve", patch="partial_update"),
+    _route("hold", HoldView, "hold", get="retrieve", post="create", delete="destroy"),
+    _route("publications", PublicationView, "publications", get="list"),
+    _route("publications/:id/attempts", PublicationView, "publication-attempts", get="attempts"),
+    _route("publications/:id", PublicationView, "publication", get="retrieve"),
+    _route("publications/:id/reconcile", PublicationView, "publication-reconcile", post="reconcile"),
+    _route("publications/:id/retry", PublicationView, "publication-retry", post="retry"),
+    _route("publications/:id/remove", PublicationView, "publication-remove", post="remove"),
+    _route("publications/:id/settle", PublicationView, "publication-settle", post="settle"),
+    _route("outlets", OutletView, "outlets", get="list"),
+    _route("outlets/:id", OutletView, "outlet", get="retrieve"),
+    _route("personas", PersonaView, "personas", get="list", post="create"),
+    _route("personas/:id", PersonaView, "persona", **_ITEM_ACTIONS),
+    _route("topics", TopicView, "topics", get="list", post="create"),
+    _route("topics/:id", TopicView, "topic", **_ITEM_ACTIONS),
+    _route("source-types", SourceTypeView, "source-types", get="list"),
+    _route("engines", EngineView, "engines", get="list"),
+    _route("events", EventView, "events", get="list"),
 ]

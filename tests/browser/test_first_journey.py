@@ -82,6 +82,7 @@ def test_from_the_front_page_to_a_refused_call(
         go_to(page, "Settings", "API keys")
         page.get_by_role("link", name="Create key").click()
         page.get_by_label("Name").fill("Website")
+        page.get_by_label("Full access").check()
         page.get_by_role("button", name="Create key").click()
         line = page.locator("#line-workspace").inner_text()
         push = page.locator("#line-raw").inner_text()

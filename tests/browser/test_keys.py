@@ -39,6 +39,7 @@ def test_make_try_watch_revoke_and_undo(page, at, newsroom):
     log_in(page, at("keys"))
     page.get_by_role("link", name="Create key").click()
     page.get_by_label("Name").fill("Website")
+    page.get_by_label("Full access").check()
     page.get_by_role("button", name="Create key").click()
     page.get_by_role("button", name="Copy key").click()
     page.get_by_text("Copied").first.wait_for()
@@ -137,7 +138,6 @@ def test_the_keyboard_alone_makes_and_revokes_a_key(page, at):
     assert page.evaluate("document.activeElement.name") == "name"
     page.keyboard.type("Website")
     page.keyboard.press("Tab")
-    page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Copy your key").wait_for()

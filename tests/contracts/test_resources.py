@@ -149,6 +149,8 @@ def one_more_field(monkeypatch):
     monkeypatch.setitem(resources.GeneratedItem._declared_fields, "asked_for_approval", field)
     monkeypatch.setattr(rows._PAGE_QUERY, "_forms", type(rows._PAGE_QUERY._forms)())
     compile_serializer.cache_clear()
+    written = compile_serializer(resources.GeneratedItem, None).serialize
+    monkeypatch.setattr(resources.GeneratedItem, "serialize", staticmethod(written))
     yield
     monkeypatch.undo()
     compile_serializer.cache_clear()

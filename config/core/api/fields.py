@@ -94,6 +94,19 @@ class StrictSerializer(serializers.Serializer[Any]):
         return unknown_names(data, known, noun="field")
 
 
+class Changes(StrictSerializer):
+    """Makes a change of the body that creates, which is the other base: any field may be left out.
+
+    A subclass leaves out a field by setting it to None. Objects within the body stay whole, unlike with `partial`.
+    """
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        for field in fields.values():
+            field.required = False
+        return fields
+
+
 class NoFields(StrictSerializer):
     """An empty body or `{}`."""
 

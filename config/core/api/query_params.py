@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from drf_spectacular.types import OpenApiTypes
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from django.db.models import QuerySet
     from django.http import QueryDict
     from rest_framework.request import Request
 
@@ -28,7 +29,7 @@ class Parameter:
     """A query parameter of a view.
 
     `read` turns text into a value, or raises `ValueError` with the sentence to answer. `description` and `schema`
-    are for the OpenAPI document.
+    are for the OpenAPI document, `lookup` is for `filter_rows`.
     """
 
     read: Callable[[str], Any]
@@ -36,6 +37,11 @@ class Parameter:
     """True if it may be given several times, or once with several values that commas separate."""
     description: str = ""
     schema: Any = OpenApiTypes.STR
+    lookup: str = ""
+
+    def on(self, lookup: str) -> Parameter:
+        """Return this parameter as a filter by a lookup of Django's, such as `created_at__gte`."""
+        return replace(self, lookup=lookup)
 
 
 def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -69,6 +75,14 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
     if details:
         raise Invalid(*details)
     return values
+
+
+def filter_rows(
+    rows: QuerySet[Any], query: Mapping[str, Any], parameters: Mapping[str, Parameter]
+) -> QuerySet[Any]:
+    """Return the rows that match the parameters in `query` that have a lookup."""
+    lookups = {parameters[name].lookup: value for name, value in query.items() if parameters[name].lookup}
+    return rows.filter(**lookups) if lookups else rows
 
 
 def _texts_by_name(query_params: QueryDict, parameters: Mapping[str, Parameter]) -> dict[str, list[str]]:
@@ -167,6 +181,12 @@ def choices(*allowed: str) -> Parameter:
     single = choice(*allowed)
     schema = {"type": "array", "items": single.schema}
     return Parameter(single.read, is_repeatable=True, schema=schema)
+
+
+def flag() -> Parameter:
+    """Return a parameter that takes `true` or `false`; its value is a boolean."""
+    text = choice("true", "false")
+    return replace(text, read=lambda given: text.read(given) == "true")
 
 
 def public_id(prefix: str) -> Parameter:

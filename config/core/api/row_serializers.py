@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
@@ -49,20 +49,22 @@ class Answer(serializers.Serializer[Any]):
 class RowSerializer(Answer):
     """An object of API and events, made of a row: a dict of `.values()`, or any object with these attributes."""
 
+    serialize: ClassVar[Callable[..., dict[str, Any]]]
+    """Takes a row and returns its JSON.
+
+    Its keyword arguments are what the `given` fields and the functions of `computed` ones ask for; raises
+    `TypeError` if one is missing. Where fields aren't required, those are there that its second argument
+    `include` names, or all if it is `None`.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.serialize = staticmethod(compile_serializer(cls, None).serialize)
+
     @classmethod
     def columns(cls, include: Iterable[str] | None = None) -> tuple[str, ...]:
         """Return the columns to read, each once; `include` is that of `serialize`."""
         return compile_serializer(cls, None if include is None else frozenset(include)).columns
-
-    @classmethod
-    def serialize(cls, row: Any, include: Iterable[str] | None = None, **context: Any) -> dict[str, Any]:
-        """Return the row's JSON.
-
-        A field that isn't required is there if `include` names it, or is `None`. `context` has the values that
-        the `given` fields and the functions of `computed` ones ask for; raises `TypeError` if one is missing.
-        """
-        key = None if include is None else frozenset(include)
-        return compile_serializer(cls, key).serialize(row, **context)
 
 
 def row_of(instance: Model) -> dict[str, Any]:
@@ -151,13 +153,16 @@ def compile_serializer(serializer: type[RowSerializer], include: frozenset[str] 
     body = source.write_object(serializer)
     columns = tuple(source.columns)
     source.values["read"] = lambda row: {name: getattr(row, name) for name in columns}
+    source.values["including"] = lambda names: compile_serializer(serializer, frozenset(names)).serialize
+    source.values |= {f"default_{name}": default for name, default in source.parameters.items()}
     parameters = ", ".join(
         name if default is _REQUIRED else f"{name}=default_{name}"
         for name, default in source.parameters.items()
     )
-    source.values |= {f"default_{name}": default for name, default in source.parameters.items()}
+    arguments = ", ".join(f"{name}={name}" for name in source.parameters)
     lines = (
-        f"def serialize(row{', *, ' if parameters else ''}{parameters}):",
+        f"def serialize(row, include=None, {parameters and '*, '}{parameters}):",
+        f"    if include is not None: return including(include)(row, {arguments})" if include is None else "",
         "    if row.__class__ is not dict: row = read(row)",
         f"    return {body}",
     )

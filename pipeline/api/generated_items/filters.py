@@ -61,28 +61,28 @@ def _variant_group_parameter() -> Parameter:
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
     "q": search_pages.search_parameter(),
-    "source": public_id("src"),
-    "status": choices(*GeneratedItemStatus.values),
-    "bucket": choice(*Bucket.values),
-    "engine_output": plain_text(60),
+    "source": public_id("src").on("source_id"),
+    "status": choices(*GeneratedItemStatus.values).on("status__in"),
+    "bucket": choice(*Bucket.values).on("bucket"),
+    "engine_output": plain_text(60).on("engine_output"),
     "raw_item": public_id("raw"),
-    "persona": public_id("per"),
+    "persona": public_id("per").on("persona_id"),
     "outlet": public_id("out"),
-    "variant_group": _variant_group_parameter(),
-    "created_after": moment_or_date(),
-    "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
+    "variant_group": _variant_group_parameter().on("variant_group"),
+    "created_after": moment_or_date().on("created_at__gte"),
+    "created_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION).on("created_at__lt"),
     "from": moment_or_date(),
     "to": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
-    "updated_after": moment_or_date(),
-    "updated_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
-    "publish_after": moment_or_date(),
-    "publish_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION),
+    "updated_after": moment_or_date().on("updated_at__gte"),
+    "updated_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION).on("updated_at__lt"),
+    "publish_after": moment_or_date().on("publish_at__gte"),
+    "publish_before": moment_or_date(EXCLUSIVE_END_DESCRIPTION).on("publish_at__lt"),
     "include": _include_parameter(),
 }
 _ALIASES: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
 """Short aliases, named as in `GET /analytics`."""
 JOINED_FILTERS: Final = frozenset({"outlet", "raw_item"})
-"""Filters that need a join; the others are in `LOOKUP_BY_FILTER`."""
+"""Filters that need a join, which `filter_items` makes."""
 
 
 def expand_aliases(query: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Exists, OuterRef, Value
 
+from config.core.api.query_params import filter_rows
 from config.core.database.prepared_queries import Prepared
 from config.core.errors import Detail, Invalid
 from pipeline import resources
+from pipeline.api.generated_items.filters import FILTERS
 from pipeline.models import Asset, GeneratedItem, Publication, items_made_from
 
 if TYPE_CHECKING:
@@ -17,22 +19,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from django.db.models import QuerySet
-
-LOOKUP_BY_FILTER: Final[Mapping[str, str]] = {
-    "source": "source_id",
-    "status": "status__in",
-    "bucket": "bucket",
-    "engine_output": "engine_output",
-    "persona": "persona_id",
-    "variant_group": "variant_group",
-    "created_after": "created_at__gte",
-    "created_before": "created_at__lt",
-    "updated_after": "updated_at__gte",
-    "updated_before": "updated_at__lt",
-    "publish_after": "publish_at__gte",
-    "publish_before": "publish_at__lt",
-}
-"""The lookup of each filter that needs no join."""
 
 
 def validate_alt_texts(item: GeneratedItem, changes: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:
@@ -59,13 +45,13 @@ def filter_items(
     runs: Sequence[UUID] = (),
     **filters: Any,
 ) -> QuerySet[Any]:
-    """Return the items of the workspace that match the filters, which are those of `LOOKUP_BY_FILTER`.
+    """Return the items of the workspace that match the filters, which are values of `FILTERS`.
 
     `runs` are the runs that were made from `raw_item` together with others.
     """
     # Value() gives `test = false`; Django's `NOT test` would keep SQLite from using the index of the list.
     rows: QuerySet[Any] = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
-    rows = rows.filter(**{LOOKUP_BY_FILTER[name]: value for name, value in filters.items()})
+    rows = filter_rows(rows, filters, FILTERS)
     if raw_item is not None:
         rows = rows.filter(items_made_from(raw_item, runs=runs))
     if outlet is not None:

@@ -19,7 +19,6 @@ from pipeline.api import search_pages
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, PipelineResource, path_id
 from pipeline.api.generated_items.filters import FILTERS, JOINED_FILTERS, expand_aliases
 from pipeline.api.generated_items.rows import (
-    LOOKUP_BY_FILTER,
     assets_by_item,
     filter_items,
     items_by_key,
@@ -93,7 +92,7 @@ class GeneratedItemView(PipelineResource):
         query = expand_aliases(read_query(request, FILTERS))
         include = tuple(query.get("include", ()))
         filters = {
-            name: value for name, value in query.items() if name in LOOKUP_BY_FILTER or name in JOINED_FILTERS
+            name: value for name, value in query.items() if FILTERS[name].lookup or name in JOINED_FILTERS
         }
 
         caller = self.caller

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from config.core import limits as core_limits
 from config.core.api.fields import (
+    Changes,
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
@@ -165,41 +166,12 @@ def source_as_meant(
     return {**other_fields, "config": config} if config else other_fields
 
 
-class SourceChanges(StrictSerializer):
-    name = StrictCharField(max_length=core_limits.NAME_CHARACTERS, required=False)
+class SourceChanges(Changes, SourceInput):
+    schema_rules: ClassVar[Mapping[str, Any]] = {}
+
+    type = None  # type: ignore[assignment]  # left out
     status = StrictChoiceField(choices=("active", "paused"), required=False)
     config = ConfigChangesField(most_bytes=limits.METADATA_BYTES, required=False)
-    engines = EngineNamesField(
-        required=False,
-        help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
-    )
-    variants = whole_number_field(limits.VARIANTS, required=False)
-    persona = persona_id_field(allow_null=True, help_text="Its persona; null: the workspace's.")
-    outlets = outlet_ids_field(
-        required=False, help_text="Where its items go by default, in order; empty: the workspace's."
-    )
-    poll_interval_minutes = whole_number_field(
-        60 * 24 * 7,
-        required=False,
-        allow_null=True,
-        help_text="Null: adapts to how often new entries appear.",
-    )
-    autopilot = StrictBooleanField(
-        required=False,
-        help_text="Publish the best variant of each group without a review if it passes autopilot's checks.",
-    )
-    first_poll = FirstPollField(
-        required=False,
-        allow_null=True,
-        help_text=f"How many entries of the first poll are worked on; null: the newest {limits.FIRST_POLL_NEWEST}.",
-    )
-    max_age_days = whole_number_field(
-        3650, required=False, allow_null=True, help_text="Older entries are kept as skipped."
-    )
-    max_burst = whole_number_field(
-        limits.FEED_ENTRIES,
-        required=False,
-        allow_null=True,
-        help_text="New entries of one poll that are worked on, the rest is kept as skipped; "
-        f"null: {limits.MAX_BURST_DEFAULT}.",
-    )
+
+    # What stands beside `config` is advised on with the stored settings, which the view knows.
+    unknown_fields = StrictSerializer.unknown_fields
