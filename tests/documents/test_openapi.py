@@ -23,7 +23,7 @@ from config.core.api.jsonio import dump
 from config.core.errors import CODES
 from config.core.ids import uuid7
 from pipeline import events
-from pipeline.api.inputs.fields import SOURCE_TYPES
+from pipeline.resources import SOURCE_TYPES
 from tests.documents.flow import PUBLIC_URL
 from tests.documents.tables import routes
 from tests.documents.text import DOCS, EXAMPLES

@@ -167,7 +167,7 @@ def source_as_meant(
 
 
 class SourceChanges(Changes, SourceInput):
-    schema_rules: ClassVar[Mapping[str, Any]] = {}
+    schema_variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     type = None  # type: ignore[assignment]  # left out
     status = StrictChoiceField(choices=("active", "paused"), required=False)
