@@ -66,6 +66,7 @@ UNKNOWABLE: Final = (
     ),
     Unknowable("from|to", "invalid|empty_range|range_too_long", "Two dates, their order and their distance."),
     Unknowable("from|to", "conflict", "Two names of one bound.", "GET /v1/generated"),
+    Unknowable("after", "conflicting", "Two names of one cursor.", "GET /v1/events"),
     Unknowable("url", "address_alone", "An address needs words beside it: a title, a body or files."),
     Unknowable(
         r"tz|timezone|config\.cadence\.timezone",
