@@ -139,7 +139,7 @@ GENERATORS: Final = (
     ),
     Generator("@hey-api/openapi-ts", _hey_api, "with_hey_api.ts", _WARNING),
     Generator(
-        "openapi-generator python",
+        "openapi-generator-python",
         _openapi_generator,
         "with_openapi_generator.py",
         r"\bWARN\b",
@@ -197,7 +197,7 @@ def test_client(tools, document, live, later, generator, tmp_path, record_proper
     command = [tools.python] if is_python else [tools.npm("tsx")]
     assert last_line(run([*command, generator.round], tmp_path, **live)) == ROUND
     assert last_line(run([*command, generator.round], tmp_path, **later)) == LATER
-    said = f"{generator.name}: {len(warnings)} warnings, all about itself; strict types"
+    said = f"{generator.name}: {len(warnings)} warnings (of the tool about itself); strict types"
     record_property("told", f"{said}; the round and the later server passed")
 
 
