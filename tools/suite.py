@@ -61,6 +61,7 @@ PROOFS = {
     "simulate": ["tests/simulation"],
     "access": ["tests/browser/test_every_page.py"],
     "image": ["tests/operations/test_image.py"],
+    "clients": ["tests/clients"],
     "first-day": ["tests/first_day", "tests/pipeline/ingest/test_first_day.py"],
     "properties": [
         "tests/analytics",

@@ -128,7 +128,9 @@ class ErrorDetailSerializer(serializers.Serializer[Any]):
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
-    error = serializers.ChoiceField(choices=sorted(CODES))
+    """What every error answers; clients must take codes that they don't know."""
+
+    error = serializers.CharField(help_text=f"One of {', '.join(sorted(CODES))}; there may be more.")
     detail = ErrorDetailSerializer(many=True)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
 from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses
-from accounts.api.workspace import LIMITS_EXAMPLE, LimitsSerializer, limits_of
+from accounts.api.workspace import LimitsSerializer, limits_of
 from accounts.ledger import reports
 from accounts.ledger.entries import LedgerEntrySerializer
 from accounts.models import LedgerEntry
@@ -39,32 +39,6 @@ class UsageSerializer(serializers.Serializer[Any]):
     resets_at = MomentField(help_text="The first moment of the next calendar month in UTC.")
 
 
-_USAGE_EXAMPLE = {
-    "limits": LIMITS_EXAMPLE,
-    "limit": 1000,
-    "used": 120,
-    "reserved": 12,
-    "available": 868,
-    "resets_at": "2026-12-01T00:00:00.000Z",
-}
-_LEDGER_EXAMPLE = {
-    "data": [
-        {
-            "id": "led_01jd4t5v7yf8zr3m6n2q9k0hcz",
-            "kind": "reserve",
-            "amount": -12,
-            "reserved_change": 12,
-            "used_change": 0,
-            "generation": "gnr_01jd4t5v7yf8zr3m6n2q9k0hd0",
-            "reason": "",
-            "created_at": "2026-11-20T09:30:00.000Z",
-        }
-    ],
-    "has_more": False,
-    "next_cursor": None,
-}
-
-
 class UsageView(WorkspaceResource):
     scopes: ClassVar[Mapping[str, str | None]] = {"retrieve": None}
 
@@ -73,7 +47,6 @@ class UsageView(WorkspaceResource):
         summary="Credits of this month",
         tags=["usage"],
         responses=openapi_responses({200: UsageSerializer}),
-        examples=[OpenApiExample("Usage", _USAGE_EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
@@ -100,7 +73,6 @@ class LedgerView(WorkspaceResource):
         tags=["usage"],
         parameters=openapi_parameters(PAGING),
         responses=openapi_responses({200: listing(LedgerEntrySerializer, "Ledger")}),
-        examples=[OpenApiExample("A page", _LEDGER_EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)

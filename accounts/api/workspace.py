@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
 from accounts import limits
@@ -51,30 +51,6 @@ class WorkspaceSerializer(serializers.Serializer[Any]):
     token = TokenSerializer()
 
 
-LIMITS_EXAMPLE = {
-    "unlimited": False,
-    "requests_at_once": 120,
-    "requests_per_minute": 60,
-    "credits_per_month": 1000,
-    "active_sources": 20,
-    "poll_interval_minutes": 15,
-}
-_EXAMPLE = {
-    "id": "ws_01jd4t5v7yf8zr3m6n2q9k0hcx",
-    "name": "Alice's newsroom",
-    "timezone": "Europe/Berlin",
-    "plan": "Standard",
-    "whitelisted_at": "2026-11-20T09:30:00.000Z",
-    "limits": LIMITS_EXAMPLE,
-    "token": {
-        "id": "tok_01jd4t5v7yf8zr3m6n2q9k0hcy",
-        "scopes": ["raw:read", "raw:write"],
-        "expires_at": None,
-        "test": False,
-    },
-}
-
-
 def limits_of(workspace: Workspace) -> dict[str, Any]:
     """Return the limits as `LimitsSerializer` describes them, or `None` for what isn't limited."""
     plan_limits = credits.plan_limits(workspace)
@@ -97,7 +73,6 @@ class WorkspaceView(WorkspaceResource):
         summary="Read the calling workspace and token",
         tags=["workspace"],
         responses=openapi_responses({200: WorkspaceSerializer}),
-        examples=[OpenApiExample("A workspace", _EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})

@@ -7,13 +7,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zoneinfo import ZoneInfo
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 
 from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses
 from analytics import limits, queries
 from analytics.api.csv_renderer import CsvRenderer
-from analytics.api.response_schemas import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
+from analytics.api.response_schemas import AnalyticsSerializer
 from analytics.calendar_periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.models import Attribution
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
@@ -207,11 +206,12 @@ def _body(question: queries.Question) -> dict[str, Any]:
 
 _JSON: Final = "application/json"
 _CSV: Final = CsvRenderer.media_type
+
+
+# Of two forms of one answer code generators make a type that fits neither, so the words alone tell of CSV.
 _RESPONSES: Final[Mapping[Any, Any]] = {
-    # Errors are JSON, whatever the request accepts.
-    **{(status, _JSON): serializer for status, serializer in openapi_responses({}).items()},
-    (200, _JSON): AnalyticsSerializer,
-    (200, _CSV): OpenApiTypes.STR,
+    (status, _JSON): serializer
+    for status, serializer in openapi_responses({200: AnalyticsSerializer}).items()
 }
 
 
@@ -223,18 +223,12 @@ class AnalyticsView(WorkspaceResource):
     @extend_schema(
         operation_id="get_analytics",
         summary="Counts and metrics by outlet, content type and date",
-        description="With `Accept: text/csv` the rows of `data` come as CSV, with a column for each reason.",
         tags=["analytics"],
         parameters=openapi_parameters(PARAMETERS),
         responses=_RESPONSES,
-        examples=[
-            OpenApiExample("A month", EXAMPLE, response_only=True, status_codes=["200"], media_type=_JSON),
-            OpenApiExample(
-                "The same as CSV", CSV_EXAMPLE, response_only=True, status_codes=["200"], media_type=_CSV
-            ),
-        ],
     )
     def list(self, request: Request) -> Response:
+        """With `Accept: text/csv` the rows of `data` come as CSV, with a column for each reason."""
         question = _read_question(request, self.caller, utc_now())
         self.dimensions = question.group_by
         result = _body(question)

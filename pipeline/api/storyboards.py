@@ -38,17 +38,6 @@ class StoryboardInput(StrictSerializer):
     )
 
 
-# drf-spectacular documents a PATCH as requiring nothing, but without a storyboard there is nothing to render.
-_BODY: Final = {
-    "type": "object",
-    "properties": {
-        "storyboard": {"type": "object", "description": StoryboardInput().fields["storyboard"].help_text}
-    },
-    "required": ["storyboard"],
-    "additionalProperties": False,
-}
-
-
 class SceneText(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="What it is in the film's template, such as `title`.")
     words = serializers.CharField()
@@ -109,7 +98,7 @@ class StoryboardView(PipelineResource):
         operation_id="generated_storyboard_update",
         summary="Render the film again from a changed storyboard",
         parameters=[path_id("gen"), IF_MATCH],
-        request={"application/json": _BODY},
+        request=StoryboardInput,
         responses=openapi_responses({202: resources.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:

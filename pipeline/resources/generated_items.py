@@ -21,6 +21,7 @@ from config.core.api.row_serializers import (
 from config.core.ids import encode
 from pipeline.grounding import find_in_draft
 from pipeline.models import BodyFormat, Bucket, GeneratedItemStatus, GenerationStage, OutletStatus
+from pipeline.resources.contents import ContentField
 from pipeline.resources.fields import ErrorEntry, Note, Reason, RunError
 from pipeline.resources.publications import FittingStep, PublicationInItem, RehearsedMedia
 
@@ -245,7 +246,7 @@ class GeneratedItem(RowSerializer):
     ready_at = MomentField(allow_null=True)
     published_at = MomentField(allow_null=True)
     updated_at = MomentField()
-    content = ObjectField(required=False)
+    content = ContentField(required=False)
     claims = computed(
         Claim(many=True, required=False, help_text="What it says, and where the source says it."),
         claim_map,
@@ -321,7 +322,7 @@ class Rehearsal(Answer):
     )
     steps = FittingStep(many=True, help_text="What was done to the words so that they fit.")
     disclosure = ObjectField(help_text="The platform's own fields that disclose AI use.")
-    content = ObjectField(help_text="What would be sent, typed by bucket.")
+    content = ContentField(help_text="What would be sent.")
     media = RehearsedMedia(many=True)
     settings = ObjectField()
 

@@ -10,7 +10,6 @@ from rest_framework import serializers
 
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.row_serializers import (
-    ObjectField,
     RowSerializer,
     TextOrNull,
     computed,
@@ -25,6 +24,7 @@ from pipeline.models import (
     SourceEntryDecision,
     SourceStatus,
 )
+from pipeline.resources.contents import ConfigField
 from pipeline.resources.fields import SOURCE_TYPES, FirstPoll, Note, Reason
 from pipeline.states import POLLED_SOURCES
 from pipeline.text.plain_text import seen_text
@@ -76,7 +76,7 @@ class Source(RowSerializer):
     id = PublicIdField("src")
     name = serializers.CharField()
     type = serializers.ChoiceField(choices=SOURCE_TYPES)
-    config = ObjectField()
+    config = ConfigField()
     status = serializers.ChoiceField(choices=SourceStatus.values)
     last_error = Reason(allow_null=True)
     engines = text_list()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import jsonschema
@@ -14,13 +14,10 @@ from django.test import Client
 
 from accounts.access import tokens
 from analytics.aggregate import METRICS, NULLABLE
-from analytics.api.response_schemas import CSV_EXAMPLE, EXAMPLE
 from config.api_docs.views import build_openapi
 from config.core.ids import encode, uuid7
 from pipeline.models import Outlet
-from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (
-    NOON,
     after,
     make_failed,
     make_measurement,
@@ -419,7 +416,7 @@ def test_csv_refusals_are_json(caller):
 # --- The document ----------------------------------------------------------------------------------------------------
 
 
-def test_document_names_every_parameter_and_form(operation):
+def test_document_names_every_parameter(operation):
     assert [parameter["name"] for parameter in operation["parameters"]] == [
         "attribution",
         "content_type",
@@ -430,15 +427,6 @@ def test_document_names_every_parameter_and_form(operation):
         "to",
         "tz",
     ]
-    assert set(operation["responses"]["200"]["content"]) == {"application/json", "text/csv"}
-    for status in ("400", "401", "403", "429", "503"):
-        assert set(operation["responses"][status]["content"]) == {"application/json"}
-
-
-def test_examples_are_as_documented(operation):
-    check(operation, EXAMPLE)
-    [row] = csv.DictReader(io.StringIO(CSV_EXAMPLE, newline=""))
-    assert row == flattened(EXAMPLE["data"][0])
-    assert set(EXAMPLE["totals"]["metrics"]) == set(METRICS)
-    assert set(MEASURED) < set(METRICS)
-    assert NOON.tzinfo is UTC
+    # One form of an answer, or code generators have no type for it; the words name the other one.
+    assert set(operation["responses"]["200"]["content"]) == {"application/json"}
+    assert "text/csv" in operation["description"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from config.api_docs.document import resolve
 from pipeline import publish
 from pipeline.models import GeneratedItem, Publication, Source
 from tests.contracts.conftest import refusal
@@ -44,10 +45,11 @@ def test_a_stale_version_changes_nothing(alice, no_rate):
 
 
 def test_every_change_says_that_it_takes_a_condition(alice):
-    paths = alice.api.read("/openapi.json")["paths"]
+    document = alice.api.read("/openapi.json")
     for route in CHANGES:
-        operation = paths[f"/v1{route.path}"][route.method.lower()]
-        headers = {one["name"] for one in operation["parameters"] if one["in"] == "header"}
+        operation = document["paths"][f"/v1{route.path}"][route.method.lower()]
+        parameters = [resolve(document, one) for one in operation["parameters"]]
+        headers = {one["name"] for one in parameters if one["in"] == "header"}
         assert "If-Match" in headers, name_of(route)
         assert "412" in operation["responses"], name_of(route)
 

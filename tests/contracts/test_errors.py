@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -258,6 +259,34 @@ def test_closed_documents_are_not_found(alice, settings):
     assert refusal(answer) == (404, "not_found", [(None, "not_found")])
     assert Api(None).client.get("/docs").status_code == 404
     assert alice.api.get("/openapi.json").status_code == 200
+
+
+def test_document_is_sent_gzipped_and_once():
+    client = Api(None).client
+    plain = client.get("/openapi.json")
+    zipped = client.get("/openapi.json", headers={"Accept-Encoding": "br;q=1, gzip;q=0.8"})
+    assert (zipped["Content-Encoding"], plain.headers.get("Content-Encoding")) == ("gzip", None)
+    assert gzip.decompress(zipped.content) == plain.content
+    assert len(zipped.content) < len(plain.content) / 5
+    for answer in (plain, zipped):
+        assert answer["Vary"] == "Accept-Encoding"
+        assert answer["Cache-Control"] == "public, max-age=300"
+        assert answer["ETag"] == plain["ETag"]
+    refused = client.get("/openapi.json", headers={"Accept-Encoding": "gzip;q=0"})
+    assert refused.content == plain.content
+    known = client.get("/openapi.json", headers={"If-None-Match": plain["ETag"]})
+    assert (known.status_code, known.content, known["ETag"]) == (304, b"", plain["ETag"])
+    assert client.get("/openapi.json", headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_only_the_document_may_be_read_by_pages_of_other_origins(alice):
+    headers = {"Origin": "https://editor.example"}
+    answer = Api(None).client.get("/openapi.json", headers=headers)
+    assert answer["Access-Control-Allow-Origin"] == "*"
+    private = alice.api.get("/openapi.json", headers=headers)
+    assert (private.status_code, private["Cache-Control"]) == (200, "private, no-cache")
+    for path in ("/openapi.json", "/workspace", "/generated"):
+        assert "Access-Control-Allow-Origin" not in alice.api.get(path, headers=headers).headers
 
 
 def test_public_document_is_only_read():

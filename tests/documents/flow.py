@@ -157,8 +157,8 @@ class Flow:
         columns = ("generated_item", "version", "outlet", "at")
         entries = [{name: one[name] for name in columns} for one in shown["entries"]]
         made = self.call("POST", "/plans", {"entries": entries}, expect=201, name="plan")
-        self.call("GET", f"/plans/{made['id']}", expect=200)
-        self.call("POST", f"/plans/{made['id']}/undo", {}, expect=200)
+        self.call("GET", f"/plans/{made['id']}", expect=200, name="plan-read")
+        self.call("POST", f"/plans/{made['id']}/undo", {}, expect=200, name="plan-undone")
 
     def _series(self) -> None:
         wish = {
@@ -170,10 +170,11 @@ class Flow:
             "items_most": 5,
         }
         made = self.call("POST", "/series", wish, expect=201, name="series", request_name="series.request")
-        self.call("PATCH", f"/series/{made['id']}", {"paused": True}, expect=200)
-        self.call("GET", f"/series/{made['id']}", expect=200)
-        self.call("POST", f"/series/{made['id']}/make", {}, expect=409)
-        self.call("GET", "/series", expect=200)
+        path = f"/series/{made['id']}"
+        self.call("PATCH", path, {"paused": True}, expect=200, request_name="series-edit.request")
+        self.call("GET", path, expect=200, name="series-detail")
+        self.call("POST", f"{path}/make", {}, expect=409)
+        self.call("GET", "/series", expect=200, name="series_list")
         self.call("DELETE", f"/series/{made['id']}", expect=204)
 
     def _recurrences(self) -> None:
@@ -182,9 +183,10 @@ class Flow:
         made = self.call(
             "POST", "/recurrences", wish, expect=201, name="recurrence", request_name="recurrence.request"
         )
-        self.call("GET", "/recurrences", expect=200)
-        self.call("GET", f"/recurrences/{made['id']}", expect=200)
-        self.call("PATCH", f"/recurrences/{made['id']}", {"status": "stopped"}, expect=200)
+        self.call("GET", "/recurrences", expect=200, name="recurrences")
+        path = f"/recurrences/{made['id']}"
+        self.call("GET", path, expect=200, name="recurrence-detail")
+        self.call("PATCH", path, {"status": "stopped"}, expect=200, request_name="recurrence-edit.request")
 
     def _sources(self) -> None:
         wish = {
@@ -443,6 +445,7 @@ _MEDIA = re.compile(r"(?<=/media/)[A-Za-z0-9_-]{22}")
 _HOOKS = re.compile(r"(?<=/hooks/)[A-Za-z0-9_-]{32,43}")
 _GROUPS = re.compile(r'(?<="group": ")[0-9a-f]{32}')
 _CURSORS = re.compile(r'(?<="next_cursor": ")[^"]+')
+_SECRETS = re.compile(r"whsec_[A-Za-z0-9+/]{40,}=*")
 _FIRST = UUID("01a6a0c8-1000-7000-8000-000000000000")
 
 
@@ -463,6 +466,7 @@ class Normal:
         text = _MEDIA.sub(lambda match: self._other(match[0], "mT7dQx2LrV9bKz4WnE0s{:02x}"), text)
         text = _HOOKS.sub(lambda match: self._other(match[0], "Zk9vR2sX7qLw4TnB1mYc8HdPe5Ua{:04x}"), text)
         text = _GROUPS.sub(lambda match: self._other(match[0], "01a6a0c81000700080000000{:08x}"), text)
+        text = _SECRETS.sub("whsec_b25seSBhbiBleGFtcGxlLCB0aGF0IHNpZ25zIG5vdGhpbmc=", text)
         text = _CURSORS.sub("u2mJ0m0Xo1yXh0kqVt9xTg5h3sQ", text)
         return json.loads(text)
 

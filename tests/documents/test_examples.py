@@ -21,6 +21,7 @@ from pipeline.ingest.collect import poll_source, source_preview
 from pipeline.outlets import simulated_server
 from pipeline.sources.base import Entry, Fetch
 from tests.documents.flow import NOON, OPERATOR, PUBLIC_URL, Flow, Normal
+from tests.documents.further_examples import record_further_examples
 from tests.documents.test_openapi import complaints_about
 from tests.documents.text import DOCS, EMBEDDED, EXAMPLES, as_block, read
 from webhooks.endpoints import TEST_EVENT
@@ -73,6 +74,7 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
     with time_machine.travel(NOON, tick=False) as traveller:
         run = Flow(traveller.shift, httpserver.url_for("/hook"))
         run.run()
+        record_further_examples(run, monkeypatch, LISTED)
         yield run
     shared.client.cache_clear()
 

@@ -49,7 +49,14 @@ _WEB_ADDRESS: Final = (
 )
 
 
-@extend_schema_field({"type": "string", "pattern": _WEB_ADDRESS, "maxLength": core_limits.URL_CHARACTERS})
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "uri",
+        "pattern": _WEB_ADDRESS,
+        "maxLength": core_limits.URL_CHARACTERS,
+    }
+)
 class WebAddressField(StrictCharField):
     """An absolute http(s) address."""
 
@@ -74,7 +81,12 @@ def _known_engines() -> list[str]:
 @extend_schema_field(
     {
         "type": "array",
-        "items": {"type": "string", "enum": _known_engines()},
+        "items": {
+            "type": "string",
+            "description": "A name that GET /engines lists.",
+            "examples": ["Short Post"],
+            "x-rules": {"enum": _known_engines()},
+        },
         "minItems": 1,
         "maxItems": limits.ENGINES_PER_ITEM,
     }
@@ -192,3 +204,13 @@ class PatternField(StrictCharField):
         if not re.fullmatch(self.pattern, text):
             self.fail("pattern", pattern=self.pattern)
         return text
+
+
+@extend_schema_field({"$ref": "#/components/schemas/ContentChanges"})
+class ContentChangesField(JsonObjectField):
+    """Changes of an item's content; the item's bucket decides which fields it takes."""
+
+
+@extend_schema_field({"$ref": "#/components/schemas/SourceConfig"})
+class ConfigChangesField(JsonObjectField):
+    """Changes of a source's settings; the source's type decides which it takes."""

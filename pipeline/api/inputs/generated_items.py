@@ -20,6 +20,7 @@ from config.core.api.fields import (
 )
 from pipeline import limits
 from pipeline.api.inputs.fields import (
+    ContentChangesField,
     OpenObjectField,
     PatternField,
     WebAddressField,
@@ -82,7 +83,7 @@ class OverridesField(serializers.DictField):
 class GeneratedItemChanges(StrictSerializer):
     title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
     body = StrictCharField(max_length=limits.BODY_CHARACTERS, required=False)
-    content = OpenObjectField(most_bytes=core_limits.BODY_BYTES, required=False, help_text="Typed by bucket.")
+    content = ContentChangesField(most_bytes=core_limits.BODY_BYTES, required=False)
     outlets = outlet_ids_field(required=False)
     overrides = OverridesField(child=OutletOverride(), required=False)
     assets = BoundedListField(child=AssetChanges(), max_length=50, required=False)

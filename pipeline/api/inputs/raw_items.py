@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.core.api.fields import (
@@ -135,8 +136,21 @@ class UncheckedField(serializers.JSONField):
         return data
 
 
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {"$ref": "#/components/schemas/RawItemInput"},
+        "minItems": 1,
+        "maxItems": limits.BATCH_ITEMS,
+        "x-rules": {"items": {}},
+    }
+)
+class RawItemsField(BoundedListField):
+    """Bodies of raw items, whose checks come later, each alone."""
+
+
 class RawBatchInput(StrictSerializer):
-    items = BoundedListField(
+    items = RawItemsField(
         child=UncheckedField(),
         min_length=1,
         max_length=limits.BATCH_ITEMS,

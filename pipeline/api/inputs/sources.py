@@ -17,6 +17,7 @@ from config.core.api.fields import (
 from config.core.api.nearest import find_nearest
 from pipeline import limits, plugins
 from pipeline.api.inputs.fields import (
+    ConfigChangesField,
     EngineNamesField,
     FirstPollField,
     OpenObjectField,
@@ -39,17 +40,20 @@ def _config_schema(source_type: str) -> Mapping[str, Any]:
 
 
 def _schema_of_type(source_type: str) -> dict[str, Any]:
-    """Return the schema of a source of one type; `config` is optional if nothing in it is required."""
+    """Return what a source of one type adds to the schema; `config` is optional if nothing in it is required."""
     config = _config_schema(source_type)
     is_config_required = "required" in config or "oneOf" in config
     return {
-        "properties": {"type": {"const": source_type}, "config": config},
+        "properties": {"config": config},
         "required": ["type", "config"] if is_config_required else ["type"],
     }
 
 
 class SourceInput(StrictSerializer):
-    schema_rules: ClassVar[Mapping[str, Any]] = {"oneOf": [_schema_of_type(each) for each in SOURCE_TYPES]}
+    variants_by: ClassVar[str] = "type"
+    schema_variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        source_type: _schema_of_type(source_type) for source_type in SOURCE_TYPES
+    }
 
     type = StrictChoiceField(
         choices=SOURCE_TYPES, error_messages={"required": f"Give one of: {', '.join(SOURCE_TYPES)}."}
@@ -163,13 +167,11 @@ def source_as_meant(
 
 
 class SourceChanges(Changes, SourceInput):
-    schema_rules: ClassVar[Mapping[str, Any]] = {}
+    schema_variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     type = None  # type: ignore[assignment]  # left out
     status = StrictChoiceField(choices=("active", "paused"), required=False)
-    config = OpenObjectField(
-        most_bytes=limits.METADATA_BYTES, required=False, help_text="That of the source's type."
-    )
+    config = ConfigChangesField(most_bytes=limits.METADATA_BYTES, required=False)
 
     # What stands beside `config` is advised on with the stored settings, which the view knows.
     unknown_fields = StrictSerializer.unknown_fields
