@@ -147,7 +147,8 @@ def one_more_field(monkeypatch):
     """A field that is added to the declaration of a generated item, and nowhere else."""
     field = serializers.BooleanField(source="approval_required", help_text="As it was when it was made.")
     monkeypatch.setitem(resources.GeneratedItem._declared_fields, "asked_for_approval", field)
-    monkeypatch.setattr(rows._PAGE_QUERY, "_forms", type(rows._PAGE_QUERY._forms)())
+    for query in (rows._PAGE_QUERY, rows._ITEM_QUERY):
+        monkeypatch.setattr(query, "_forms", type(query._forms)())
     compile_serializer.cache_clear()
     written = compile_serializer(resources.GeneratedItem, None).serialize
     monkeypatch.setattr(resources.GeneratedItem, "serialize", staticmethod(written))
