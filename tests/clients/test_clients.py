@@ -16,6 +16,7 @@ import pytest
 from django.conf import settings
 
 from tests.clients.toolbox import ROUNDS, Toolbox, last_line, run
+from tests.sizes import IS_PROOF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(settings.IS_POSTGRES, reason="A client meets the same API on every database."),
 ]
-IN_PROOF: Final = os.environ.get("PROOF") == "1"
 ROUND: Final = {
     "source": "webhook",
     "rows": 3,
@@ -163,7 +162,7 @@ IN_EVERY_RUN: Final = {"openapi-python-client", "@hey-api/openapi-ts"}
 
 @pytest.mark.parametrize(
     "generator",
-    [one for one in GENERATORS if IN_PROOF or one.name in IN_EVERY_RUN],
+    [one for one in GENERATORS if IS_PROOF or one.name in IN_EVERY_RUN],
     ids=lambda generator: generator.name,
 )
 def test_client(tools, document, live, later, generator, tmp_path, record_property):
@@ -201,7 +200,7 @@ def test_client(tools, document, live, later, generator, tmp_path, record_proper
     record_property("told", f"{said}; the round and the later server passed")
 
 
-@pytest.mark.skipif(not IN_PROOF, reason="Linters say nothing about clients: make prove-clients")
+@pytest.mark.skipif(not IS_PROOF, reason="Linters say nothing about clients: make prove-clients")
 @pytest.mark.parametrize("linter", ["redocly", "spectral"])
 def test_linter(tools, document, linter, tmp_path, record_property):
     shutil.copy(document, tmp_path / "openapi.json")

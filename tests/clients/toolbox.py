@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.sizes import IS_PROOF
+
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 ROUNDS: Final = HERE / "rounds"
-_PINS: Final = (HERE / "package.json", HERE / "requirements.txt")
+_PACKAGES: Final = HERE / "package.json"
+_REQUIREMENTS: Final = HERE / ("requirements-proof.txt" if IS_PROOF else "requirements.txt")
 
 
 class Unusable(Exception):
@@ -44,22 +47,27 @@ class Toolbox:
 
 
 def install() -> Toolbox:
-    """Return the tools, installed first unless they are there. Raises `Unusable` if that fails."""
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in _PINS)).hexdigest()[:12]
+    """Return the tools, installed first unless they are there: those of every run, or of the proof all.
+
+    Raises `Unusable` if one can't be installed.
+    """
+    pins = _PACKAGES.read_bytes() + _REQUIREMENTS.read_bytes()
+    digest = hashlib.sha256(pins).hexdigest()[:12]
     folder = ROOT / "var" / "clients" / digest
     if (folder / "installed").exists():
         return Toolbox(folder)
-    for program in ("node", "npm", "java"):
+    for program in ("node", "npm", *(["java"] if IS_PROOF else [])):
         if shutil.which(program) is None:
             message = f"{program} isn't installed."
             raise Unusable(message)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    shutil.copy(HERE / "package.json", folder)
+    shutil.copy(_PACKAGES, folder)
     toolbox = Toolbox(folder)
-    _install(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+    needed = [] if IS_PROOF else ["--omit=dev"]
+    _install(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", *needed], folder)
     _install([sys.executable, "-m", "venv", "python"], folder)
-    _install([toolbox.python, "-m", "pip", "install", "-q", "-r", str(HERE / "requirements.txt")], folder)
+    _install([toolbox.python, "-m", "pip", "install", "-q", "-r", str(_REQUIREMENTS)], folder)
     (folder / "installed").touch()
     return toolbox
 
