@@ -209,7 +209,11 @@ class ConnectionsWorker(ThreadWorker):
         """
         if conn.incoming.has_certain_end:
             return bool(keepalive)
-        return bool(super()._keepalive_after(conn, keepalive))
+        try:
+            return bool(super()._keepalive_after(conn, keepalive))
+        except BadRequest:
+            # The chunks that the view hasn't read are malformed, and it has answered already.
+            return False
 
     # --- In the loop: the answer -------------------------------------------------------------------------------------
 

@@ -160,7 +160,8 @@ def configure(*, level: str, as_json: bool) -> None:
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 # Otherwise every claim, every connection and every one too many to keep would be a line.
-                "urllib3": {"level": "ERROR"},
+                "urllib3": {"level": "WARNING"},
+                "urllib3.connectionpool": {"level": "ERROR"},
                 "celery": {"level": "WARNING"},
                 "kombu": {"level": "WARNING"},
                 "amqp": {"level": "WARNING"},

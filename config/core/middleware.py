@@ -261,11 +261,12 @@ def is_api(request: HttpRequest) -> bool:
 
 
 def _wants_json(request: HttpRequest) -> bool:
-    """Return whether the request sends JSON or a token, or accepts JSON but no page."""
+    """Return whether the request sends JSON, or accepts no page and either accepts JSON or has a token."""
+    if (request.content_type or "").lower() == _JSON_TYPE:
+        return True
     accept = request.META.get("HTTP_ACCEPT", "").lower()
-    is_accepted = _JSON_TYPE in accept and "text/html" not in accept
-    sends_json = (request.content_type or "").lower() == _JSON_TYPE
-    return is_accepted or sends_json or "HTTP_AUTHORIZATION" in request.META
+    has_token = request.META.get("HTTP_AUTHORIZATION", "").lower().startswith("bearer ")
+    return "text/html" not in accept and (has_token or _JSON_TYPE in accept)
 
 
 def _page_error(status: int, *, headers: dict[str, str]) -> HttpResponse:

@@ -15,11 +15,7 @@ from config.core.api.row_serializers import (
 )
 from pipeline import limits
 from pipeline.models import InboundDeliveryStatus
-
-
-class DeliveryNote(Answer):
-    code = serializers.CharField()
-    message = serializers.CharField()
+from pipeline.resources.fields import Note
 
 
 def _excerpt(excerpt: bytes | None) -> str | None:
@@ -30,7 +26,7 @@ class InboundDelivery(RowSerializer):
     id = PublicIdField("ind")
     source = PublicIdField("src", source="source_id")  # type: ignore[assignment]  # the contract's name
     status = serializers.ChoiceField(choices=InboundDeliveryStatus.values)
-    reason = DeliveryNote(allow_null=True, help_text="Why it was refused or ignored, or made nothing.")
+    reason = Note(allow_null=True, help_text="Why it was refused or ignored, or made nothing.")
     verification = serializers.CharField()
     sender_key = serializers.CharField(allow_null=True, help_text="The sender's own id of it.")
     repeats = serializers.IntegerField(help_text="How many duplicates came under that id.")
@@ -46,7 +42,7 @@ class InboundDelivery(RowSerializer):
     )
     preset = TextOrNull()
     made = ObjectField(allow_null=True, help_text="The fields that were made, long ones shortened.")
-    notes = DeliveryNote(many=True, help_text="What was left out or cut.")
+    notes = Note(many=True, help_text="What was left out or cut.")
     raw_item = PublicIdField("raw", source="raw_item_id", allow_null=True)
     test = serializers.BooleanField()
     replayed_at = MomentField(allow_null=True)
@@ -62,14 +58,14 @@ class MappingTrialPlan(RowSerializer):
 
 class MappingTrial(RowSerializer):
     outcome = serializers.ChoiceField(choices=("taken", "ignored", "failed"))
-    reason = DeliveryNote(allow_null=True)
+    reason = Note(allow_null=True)
     raw_item = ObjectField(
         source="fields",
         allow_null=True,
         help_text="The fields that it would have, long ones shortened.",
     )
     preset = TextOrNull()
-    notes = computed(DeliveryNote(many=True), list, "notes")
+    notes = computed(Note(many=True), list, "notes")
     plan = MappingTrialPlan(allow_null=True)
 
 

@@ -177,6 +177,31 @@ def test_an_error_of_a_page_keeps_its_status(db):
     assert answer.json()["detail"][0]["message"] == "Forbidden."
 
 
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("text/csv;q=0, application/json", "application/json"),
+        ("text/csv;q=0, */*", "application/json"),
+        ("text/*", None),
+        ("application/json;q=0, */*", None),
+    ],
+)
+def test_an_excluded_format_is_not_chosen(api, accept, expected):
+    answer = api.get("/analytics", headers={"Accept": accept})
+    assert answer.status_code == (200 if expected else 406)
+    assert answer["Content-Type"].startswith(expected or "application/json")
+
+
+def test_a_password_for_a_proxy_is_no_token(db):
+    answer = Client().get("/nope", headers={"Authorization": "Basic dXNlcjpwYXNz"})
+    assert (answer.status_code, answer["Content-Type"]) == (404, "text/html; charset=utf-8")
+
+
+def test_a_browser_with_a_token_gets_a_page(db):
+    answer = Client().get("/nope", headers={"Authorization": "Bearer x", "Accept": "text/html"})
+    assert (answer.status_code, answer["Content-Type"]) == (404, "text/html; charset=utf-8")
+
+
 def test_a_person_gets_a_page(db):
     answer = Client().get("/nope", headers={"Accept": "text/html,application/json;q=0.9"})
     assert (answer.status_code, answer["Content-Type"]) == (404, "text/html; charset=utf-8")

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.core.http_client import AddressRefused, BadResponse, Client, TimedOut, connection, pool
+from config.core.http_client import (
+    AddressRefused,
+    BadResponse,
+    Client,
+    ConnectFailed,
+    TimedOut,
+    connection,
+    pool,
+)
 from tests.core.test_http_client import (
     OPEN,
     PUBLIC,
@@ -167,6 +175,34 @@ def test_one_that_breaks_in_the_moment_of_its_use_is_made_anew(client: Client, k
     there = keeping(lambda number, _: None if number == 2 else OK)
     assert [post(client, there), post(client, there)] == [200, 200]
     assert (there.connections, len(there.requests)) == (2, 3)
+
+
+def test_what_may_have_arrived_the_first_time_is_said_so(
+    client: Client, keeping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: connection.GuardedConnection) -> socket.socket:
+        message = "Nobody listens."
+        raise ConnectFailed(message)
+
+    def answer(number: int, _request: bytes) -> bytes | None:
+        if number == 1:
+            return OK
+        monkeypatch.setattr(connection.GuardedConnection, "_new_conn", refuse)
+        return None
+
+    there = keeping(answer)
+    post(client, there)
+    with pytest.raises(ConnectFailed) as raised:
+        post(client, there)
+    assert raised.value.may_have_reached
+    assert len(there.requests) == 2
+
+
+def test_a_kept_one_holds_nothing_of_the_request(client: Client, keeping: Any) -> None:
+    there = keeping()
+    assert client.post(there.url, body=b"x" * 10_000, keep_alive=True).status == 200
+    [kept] = client._connections._idle
+    assert len(kept._unsent) == 0
 
 
 def test_a_new_one_that_breaks_is_not_tried_again(client: Client, keeping: Any) -> None:

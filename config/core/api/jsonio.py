@@ -74,9 +74,9 @@ class JsonOnly(BaseContentNegotiation):
         self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         del format_suffix
-        accept = request.META.get("HTTP_ACCEPT", "").lower()
+        named, _ = _media_ranges(request)
         for renderer in renderers[1:]:
-            if renderer.media_type in accept:
+            if renderer.media_type in named:
                 return renderer, renderer.media_type
         return renderers[0], renderers[0].media_type
 
@@ -91,14 +91,24 @@ class NotAcceptable(AppError):
 _EXCLUDED: Final = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:$|;)")
 
 
+def _media_ranges(request: Request) -> tuple[set[str], set[str]]:
+    """Return the media ranges that `Accept` names, and those that it excludes."""
+    named: set[str] = set()
+    excluded: set[str] = set()
+    for media_range in request.META.get("HTTP_ACCEPT", "").lower().split(","):
+        name, _, parameters = media_range.partition(";")
+        # Without a slash it is no media type, and asks for nothing.
+        if "/" in name:
+            (excluded if _EXCLUDED.search(parameters) else named).add(name.strip())
+    return named, excluded
+
+
 def refuse_unless_acceptable(request: Request) -> None:
-    """Raise `NotAcceptable` if `Accept` names only media types that the view doesn't have."""
-    header = request.META.get("HTTP_ACCEPT", "").lower()
-    ranges = (media_range.partition(";") for media_range in header.split(","))
-    accepted = {name.strip() for name, _, rest in ranges if not _EXCLUDED.search(rest)}
+    """Raise `NotAcceptable` if `Accept` excludes the media type of the answer, or names only others."""
+    named, excluded = _media_ranges(request)
     media_type = request.accepted_media_type
-    # A header without a media type asks for nothing.
-    if "/" in header and not accepted & {"*/*", "application/*", media_type}:
+    is_named = not named.isdisjoint({"*/*", f"{media_type.partition('/')[0]}/*", media_type})
+    if media_type in excluded or ((named or excluded) and not is_named):
         raise NotAcceptable(Detail(None, "not_acceptable", f"This address answers {media_type}."))
 
 

@@ -81,8 +81,10 @@ def filter_rows(
     rows: QuerySet[Any], query: Mapping[str, Any], parameters: Mapping[str, Parameter]
 ) -> QuerySet[Any]:
     """Return the rows that match the parameters in `query` that have a lookup."""
-    lookups = {parameters[name].lookup: value for name, value in query.items() if parameters[name].lookup}
-    return rows.filter(**lookups) if lookups else rows
+    for name, value in query.items():
+        if lookup := parameters[name].lookup:
+            rows = rows.filter(**{lookup: value})
+    return rows
 
 
 def _texts_by_name(query_params: QueryDict, parameters: Mapping[str, Parameter]) -> dict[str, list[str]]:

@@ -208,9 +208,9 @@ class _Source:
         """Return the expression for the JSON of a field whose value is that of another expression."""
         child = getattr(declared, "child", None)
         if isinstance(child, RowSerializer):
-            return (
-                f"[{self._call(compile_serializer(type(child), None).serialize, 'each')} for each in {value}]"
-            )
+            each = self._call(compile_serializer(type(child), None).serialize, "each")
+            rows = f"[{each} for each in {value}]"
+            return f"None if {value} is None else {rows}" if declared.allow_null else rows
         if isinstance(declared, TextOrNull):
             return f"{value} or None"
         is_plain = not isinstance(declared, RowSerializer | PublicIdField | MomentField)

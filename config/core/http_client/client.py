@@ -207,7 +207,12 @@ class Client:
             if not is_reused:
                 raise
         # The server closed it just before it was used; now it is opened anew.
-        return self._exchange_on(connection, request, limits)
+        try:
+            return self._exchange_on(connection, request, limits)
+        except OutboundError as error:
+            # The first attempt may have arrived, whatever became of the second.
+            error.may_have_reached = True
+            raise
 
     def _exchange_on(
         self, connection: GuardedConnection, request: Request, limits: TransferLimits

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from config.core.http_client.body import CHUNK_BYTES
 from config.core.http_client.errors import ConnectFailed, TimedOut
 from config.core.http_client.guard import open_socket
 
@@ -27,8 +28,6 @@ IDLE_SECONDS: Final = 5.0
 """Seconds that a connection may be idle; common servers close it only later."""
 MAX_AGE_SECONDS: Final = 60.0
 """Seconds after which a connection isn't reused, so that name and certificate are checked again."""
-CHUNK_BYTES: Final = 64 * 1024
-"""Bytes that are sent or received at once."""
 MAX_INTERIM_RESPONSES: Final = 8
 """Responses with a 1xx status that may come before the final one."""
 
@@ -130,6 +129,8 @@ class GuardedConnection(HTTPConnection):
             while sent < len(view):
                 self.sock.settimeout(self._limits.deadline.left())
                 sent += self.sock.send(view[sent : sent + CHUNK_BYTES])
+        # A pool keeps the connection, also when it is closed.
+        self._unsent = bytearray()
         # Not urllib3's response, which takes a compressed body that ends too early for a whole one. Without it an
         # exchange costs a fifth less, too.
         return http.client.HTTPConnection.getresponse(self)
@@ -152,6 +153,7 @@ class GuardedConnection(HTTPConnection):
 
     def rest(self) -> None:
         """Begin to be idle."""
+        self._receiver = None
         self._idle_since = monotonic()
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_PER_ORIGIN: Final = 8
 """The most idle connections of one scheme, host and port."""
 MAX_TOTAL: Final = 128
-"""The most idle connections of a process; each holds a file descriptor open."""
+"""The most idle connections of a client; each holds a file descriptor open."""
 
 
 class _Pool(HTTPConnectionPool):
@@ -78,6 +78,9 @@ class Connections:
             pool.put(connection)
             if not connection.is_closed:
                 self._idle[connection] = None
+            if len(self._idle) > MAX_TOTAL:
+                # urllib3 closes those of a pool that it gives up.
+                self._idle = {each: None for each in self._idle if not each.is_closed}
             if len(self._idle) > MAX_TOTAL:
                 self._close_idle(next(iter(self._idle)))
 
