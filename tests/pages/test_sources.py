@@ -424,6 +424,25 @@ def test_formats_are_switched_on_the_source_s_own_page(editor, newsroom, as_pers
     assert (", ".join(defaults) in viewed, 'name="engines"' in viewed) == (True, False)
 
 
+def test_a_format_that_is_not_available_is_listed_and_no_save_drops_it(editor, newsroom, settings):
+    source = Source.everywhere.create(
+        workspace=newsroom, name="Trams", type="rss", engines=["Short Post", "Thread"]
+    )
+    settings.DISABLED_KINDS = frozenset({"engines/short_post"})
+    page = at(newsroom, "source_page", src=source.pk)
+    html = editor.get(page).content.decode()
+    assert re.search(r'value="Short Post"[^>]* checked>\s*<span>Short Post<br><span[^>]*>Not available<', html)
+    version = {"version": str(source.version)}
+    kept = {"engines": ["Carousel", "Short Post"], **version}
+    refused = editor.post(at(newsroom, "source_formats", src=source.pk), kept, follow=True)
+    assert "The operator has taken Short Post out of this service." in refused.content.decode()
+    source.refresh_from_db()
+    assert source.engines == ["Short Post", "Thread"]
+    editor.post(at(newsroom, "source_formats", src=source.pk), {"engines": ["Carousel"], **version})
+    source.refresh_from_db()
+    assert source.engines == ["Carousel"]
+
+
 def test_deleting_is_taken_back(editor, newsroom, trams):
     source = polled(saved(editor, newsroom, trams.url_for("/feed.xml")))
     answer = editor.post(at(newsroom, "source_delete", src=source.pk), follow=True)

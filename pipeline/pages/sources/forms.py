@@ -118,7 +118,10 @@ class FormatsForm(forms.Form):
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         made_from = "topic" if source.type == "brand" else ""
-        fields["engines"].choices = form_choices.short_engine_choices(made_from=made_from)
+        choices = form_choices.short_engine_choices(made_from=made_from)
+        # The source's other formats are listed too, so that no save drops them unseen.
+        others = [name for name in source.engines if name not in dict(choices)]
+        fields["engines"].choices = choices + form_choices.unavailable_choices(others)
 
 
 class BasicsForm(forms.Form):
