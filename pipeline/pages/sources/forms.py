@@ -106,12 +106,15 @@ class AddressForm(forms.Form):
 
 
 class FormatsForm(forms.Form):
-    """The formats of a source; the page's script sends it with each tick."""
+    """The formats of a source."""
 
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
-        required=False,
-        widget=forms.CheckboxSelectMultiple(attrs={"data-submit": ""}),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={
+            "required": gettext_lazy("Choose at least one format."),
+            "invalid_choice": gettext_lazy("Choose one of the formats that are listed."),
+        },
     )
 
     def __init__(self, *args: Any, source: Source, **kwargs: Any) -> None:
