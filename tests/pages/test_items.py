@@ -446,6 +446,28 @@ def test_the_badge_follows_a_post_that_waits_for_its_next_attempt(editor, newsro
     assert editor.get(poll, headers=part)["HX-Refresh"] == "true"
 
 
+def test_a_post_that_is_handed_over_to_a_person_loads_the_page_again(editor, newsroom, item):
+    row = promise(item, make_stage(newsroom))
+    other = promise(item, make_stage(newsroom, name="Other"))
+    Publication.everywhere.filter(pk__in=[row.pk, other.pk]).update(status="publishing")
+    change(item, status="publishing")
+    html = page_of(editor, item).content.decode()
+    poll = unescape(re.search(r'id="progress" hx-get="([^"]+)"', html)[1])
+    part = {"HX-Request": "true", "HX-Target": "progress"}
+    assert editor.get(poll, headers=part).status_code == 204
+    # Its status stays, and its badge changes.
+    Publication.everywhere.filter(pk=other.pk).update(step="by_hand")
+    assert editor.get(poll, headers=part)["HX-Refresh"] == "true"
+
+
+def test_a_poll_takes_no_state_from_the_page_s_own_address(editor, newsroom, item):
+    change(item, status="generating")
+    html = editor.get(at(newsroom, "item_page", gen=item.pk) + "?state=x&poll_state=x").content.decode()
+    poll = unescape(re.search(r'id="progress" hx-get="([^"]+)"', html)[1])
+    answer = editor.get(poll, headers={"HX-Request": "true", "HX-Target": "progress"})
+    assert (answer.status_code, answer.headers.get("HX-Refresh")) == (204, None)
+
+
 def poll_of(answer):
     """The address that the list polls, or none if it doesn't poll."""
     found = re.search(r'id="moving" hidden hx-get="([^"]+)"', text_of(answer))
