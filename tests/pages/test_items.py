@@ -520,7 +520,7 @@ def test_a_row_that_was_made_meanwhile_is_the_one_that_a_reload_shows(editor, ne
 def test_the_list_polls_for_nothing_that_waits(editor, newsroom, item, values):
     row = promise(item, make_stage(newsroom))
     change(item, status="publishing")
-    Publication.everywhere.filter(pk=row.pk).update(**{"status": "publishing", "next_attempt_at": None})
+    Publication.everywhere.filter(pk=row.pk).update(status="publishing", next_attempt_at=None)
     assert poll_of(editor.get(at(newsroom, "items_page"))) is not None
     Publication.everywhere.filter(pk=row.pk).update(**values)
     assert poll_of(editor.get(at(newsroom, "items_page"))) is None

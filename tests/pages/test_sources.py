@@ -445,7 +445,9 @@ def test_a_format_that_is_not_available_is_listed_and_no_save_drops_it(editor, n
     settings.DISABLED_KINDS = frozenset({"engines/short_post"})
     page = at(newsroom, "source_page", src=source.pk)
     html = editor.get(page).content.decode()
-    assert re.search(r'value="Short Post"[^>]* checked>\s*<span>Short Post<br><span[^>]*>Not available<', html)
+    assert re.search(
+        r'value="Short Post"[^>]* checked>\s*<span>Short Post<br><span[^>]*>Not available<', html
+    )
     version = {"version": str(source.version)}
     kept = {"engines": ["Carousel", "Short Post"], **version}
     refused = editor.post(at(newsroom, "source_formats", src=source.pk), kept, follow=True)
