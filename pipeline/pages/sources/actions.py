@@ -59,7 +59,7 @@ def source_formats(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
     form = FormatsForm(request.POST, source=source)
     with report_errors(request):
         if not form.is_valid():
-            raise Invalid.one("engines", "invalid", form.errors["engines"][0])
+            raise Invalid.one("engines", "invalid", str(form.errors["engines"][0]))
         collect.change(
             source,
             {"engines": form.cleaned_data["engines"]},
