@@ -6,7 +6,7 @@ The page must include `components/htmx.html` in its head.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpResponse
 from django.template.loader import render_to_string
@@ -14,6 +14,9 @@ from django.utils.html import format_html
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
+
+_STATE_PARAMETER: Final = "poll_state"
+"""The parameter of `page_state`; what a page's own address says there is overwritten."""
 
 
 def polling_fragment(
@@ -37,15 +40,14 @@ def polling_fragment(
     inner_html = render_to_string(template, context, request)
     digest = hashlib.sha256(f"{interval_seconds}{inner_html}".encode()).hexdigest()[:16]
     is_poll = is_poll_for(request, element_id)
-    if is_poll and request.GET.get("state", "") != page_state:
+    if is_poll and request.GET.get(_STATE_PARAMETER, "") != page_state:
         return HttpResponse(headers={"HX-Refresh": "true"})
     if is_poll and request.GET.get("seen") == digest:
         # HTMX swaps nothing on a 204, so the focus and what somebody has opened stay.
         return HttpResponse(status=204)
     query = request.GET.copy()
     query["seen"] = digest
-    if page_state:
-        query["state"] = page_state
+    query[_STATE_PARAMETER] = page_state
     htmx_attributes = format_html(
         ' hx-get="{}?{}" hx-trigger="every {}s" hx-swap="outerHTML" hx-target="this"',
         url or request.path,

@@ -158,6 +158,7 @@ class _StageQueries:
             "due": due,
             "late": late,
             "posts": self._failed_posts(),
+            "unknown": self._unknown_posts(),
             "items": self._failed_items(),
             "published": self._posts().published().filter(published_at__gte=self.since),
         }
@@ -294,7 +295,11 @@ class _StageQueries:
         return rows
 
     def _failed_posts(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = self._posts().unresolved().filter(updated_at__gte=self.since)
+        rows: QuerySet[Any] = self._posts().failed().filter(updated_at__gte=self.since)
+        return rows
+
+    def _unknown_posts(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = self._posts().unknown().filter(updated_at__gte=self.since)
         return rows
 
     def _failed_items(self) -> QuerySet[Any]:
@@ -363,6 +368,10 @@ def _intake_summary(counts_by_status: Mapping[str, int]) -> str:
 
 
 def _failure_summary(counts: Mapping[str, CappedCount]) -> str:
-    """Say how many posts and items failed."""
-    texts = ((counts["posts"], _("%s not published")), (counts["items"], _("%s failed")))
+    """Say how many posts and items failed, and beside them how many posts have an unknown outcome."""
+    texts = (
+        (counts["posts"], _("%s not published")),
+        (counts["items"], _("%s failed")),
+        (counts["unknown"], _("%s more with an unknown outcome")),
+    )
     return ", ".join(text % count.text for count, text in texts if count)

@@ -103,7 +103,8 @@ class DashboardOverview:
     by_hand: Sequence[DashboardRow]
     """The publications that a person must post; their links lead to what is to be posted."""
     published_ones: Sequence[DashboardRow]
-    failed_posts: Sequence[DashboardRow]
+    unresolved_posts: Sequence[DashboardRow]
+    """The posts that failed, and those whose outcome is unknown, which `failed` doesn't count."""
     failed_items: Sequence[DashboardRow]
     flagged: Sequence[DashboardRow]
     sources: Sequence[DashboardRow]
@@ -118,7 +119,8 @@ def read_overview(workspace: Workspace, *, since: datetime, now: datetime) -> Da
     """
     posts, items = Publication.objects.of(workspace).live(), GeneratedItem.objects.of(workspace).live()
     late, upcoming = posts.late(now), posts.coming(now)
-    failed_posts = posts.unresolved().filter(updated_at__gte=since)
+    failed_posts = posts.failed().filter(updated_at__gte=since)
+    unresolved_posts = posts.unresolved().filter(updated_at__gte=since)
     failed_items = items.failed().filter(updated_at__gte=since)
     published = posts.published().filter(published_at__gte=since)
     # Ids rise with time, so the list's own index counts what is new.
@@ -141,8 +143,8 @@ def read_overview(workspace: Workspace, *, since: datetime, now: datetime) -> Da
         published_ones=[
             _publication_row(row) for row in _publication_values(published.order_by("-published_at"))
         ],
-        failed_posts=[
-            _publication_row(row) for row in _publication_values(failed_posts.order_by("-updated_at"))
+        unresolved_posts=[
+            _publication_row(row) for row in _publication_values(unresolved_posts.order_by("-updated_at"))
         ],
         failed_items=_read_failed_items(failed_items),
         flagged=_read_flagged_items(workspace.pk),

@@ -18,6 +18,8 @@ from pipeline.platforms.base import Platform
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from accounts.models import Workspace
     from pipeline.engines.base import Engine
 
@@ -39,6 +41,11 @@ def short_engine_choices(*, made_from: str = "") -> Choices:
         (engine.name, _two_lines(engine.name, credits_label(engine.credits)))
         for engine in _choosable_engines(made_from)
     ]
+
+
+def unavailable_choices(names: Iterable[str]) -> Choices:
+    """Return pairs of these engine outputs' names and labels that say that they aren't available."""
+    return [(name, _two_lines(name, _("Not available"))) for name in names]
 
 
 def _choosable_engines(made_from: str) -> list[Engine]:

@@ -107,6 +107,12 @@ window.addEventListener("pageshow", releaseForms);
 window.addEventListener("pageshow", (event) => {
   if (event.persisted && document.querySelector("[data-gone-on-return]")) location.reload();
 });
+// A poll that reloads the page waits for the dialog, and asks again afterwards: what is typed there stays.
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const dialog = document.getElementById("dialog");
+  const isReload = event.detail.xhr.getResponseHeader("HX-Refresh") === "true";
+  if (isReload && dialog?.open && !dialog.contains(event.target)) event.preventDefault();
+});
 document.addEventListener("htmx:afterSettle", () => { dismissToasts(); releaseForms(); });
 document.addEventListener("toasted", dismissToasts);
 dismissToasts();

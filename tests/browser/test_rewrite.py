@@ -10,7 +10,7 @@ from pipeline.models import GeneratedItem
 from tests.browser.people import log_in, look_over
 from tests.browser.test_items import made, open_item
 from tests.pipeline.generate.test_generate_with_model import written
-from tests.pipeline.steps import reread
+from tests.pipeline.steps import make_stage, promise, reread, send
 from tests.writers.messages_server import MessagesServer, refusal
 
 pytestmark = [
@@ -58,6 +58,23 @@ def test_on_its_own_page_it_is_rewritten_watched_and_taken_back(open_window, new
     page.get_by_role("button", name="Undo rewrite").click()
     page.get_by_text("The former text is back.").wait_for()
     assert (reread(item).body, reread(item).revision) == (item.body, 3)
+
+
+def test_a_page_that_is_loaded_again_waits_for_the_dialog(open_window, newsroom, item, model):
+    row = promise(item, make_stage(newsroom))
+    page = open_window()
+    open_item(page, newsroom, item, is_in=False)
+    page.get_by_text("Publishing to Stage.").wait_for()
+    page.get_by_role("link", name="Rewrite", exact=True).click()
+    instructions = page.get_by_role("dialog").get_by_role("textbox", name="Instructions")
+    instructions.fill("For beginners")
+    with page.expect_response(lambda answer: answer.headers.get("hx-refresh") == "true"):
+        send(row)
+    # It asks again, and the words are still there.
+    page.wait_for_event("response", lambda answer: answer.headers.get("hx-refresh") == "true")
+    assert instructions.input_value() == "For beginners"
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="View post").wait_for()
 
 
 def test_on_its_card_a_cancel_a_failure_and_the_words_keep_what_is_typed(open_window, newsroom, item, model):

@@ -344,6 +344,9 @@ def test_all_that_is_shown_is_approved_and_scheduled_by_one_button(editor, newsr
     assert "Approve and schedule all 2" in html
     # The note about what isn't selected is read before the buttons.
     assert html.index("hasn't been approved") < html.index("Schedule selected")
+    # Enter in a checkbox presses the form's first button.
+    form = html[html.index('aria-labelledby="plan-head"') :]
+    assert 'name="all"' not in re.search(r"<button[^>]*>", form)[0]
     shown = re.findall(r'name="shown" value="([^"]+)"', html)
     editor.post(at(newsroom, "calendar_fill"), {"shown": shown, "all": "yes"})
     assert [(row.status, row.is_approved) for row in map(reread, (approved, waiting))] == [

@@ -103,9 +103,16 @@ def test_it_counts_what_is_the_workspace_s_own(busy, open_home):
         "waiting": 1,
         "promised": 1,
         "late": 1,
-        "failed": 2,
+        "failed": 1,
         "published": 1,
     }
+
+
+def test_failed_is_the_same_number_on_home_and_among_the_problems(busy, open_home, as_person, alice):
+    counted = open_home().context["seen"].failed.number
+    problems = as_person(alice).get(reverse("failures", kwargs={"ws": busy.pk}) + "?since=day")
+    sections = {section.name: section.count.number for section in problems.context["sections"]}
+    assert (sections["failed"], sections["unknown"]) == (counted, 1)
 
 
 def test_each_thing_is_named_with_its_reason_and_the_way_on(busy, open_home):
@@ -114,7 +121,7 @@ def test_each_thing_is_named_with_its_reason_and_the_way_on(busy, open_home):
     assert [row.title for row in seen.for_review] == ["Waits ferry"]
     assert [row.title for row in seen.late_ones] == ["Late ferry"]
     assert [row.title for row in seen.next_ones] == ["Next ferry", "Far ferry"]
-    assert [(row.title, row.reason) for row in seen.failed_posts] == [
+    assert [(row.title, row.reason) for row in seen.unresolved_posts] == [
         ("Unknown ferry", ""),
         ("Failed ferry", "Too long by 12 characters."),
     ]

@@ -446,24 +446,84 @@ def test_the_badge_follows_a_post_that_waits_for_its_next_attempt(editor, newsro
     assert editor.get(poll, headers=part)["HX-Refresh"] == "true"
 
 
+def test_a_post_that_is_handed_over_to_a_person_loads_the_page_again(editor, newsroom, item):
+    row = promise(item, make_stage(newsroom))
+    other = promise(item, make_stage(newsroom, name="Other"))
+    Publication.everywhere.filter(pk__in=[row.pk, other.pk]).update(status="publishing")
+    change(item, status="publishing")
+    html = page_of(editor, item).content.decode()
+    poll = unescape(re.search(r'id="progress" hx-get="([^"]+)"', html)[1])
+    part = {"HX-Request": "true", "HX-Target": "progress"}
+    assert editor.get(poll, headers=part).status_code == 204
+    # Its status stays, and its badge changes.
+    Publication.everywhere.filter(pk=other.pk).update(step="by_hand")
+    assert editor.get(poll, headers=part)["HX-Refresh"] == "true"
+
+
+def test_a_poll_takes_no_state_from_the_page_s_own_address(editor, newsroom, item):
+    change(item, status="generating")
+    html = editor.get(at(newsroom, "item_page", gen=item.pk) + "?state=x&poll_state=x").content.decode()
+    poll = unescape(re.search(r'id="progress" hx-get="([^"]+)"', html)[1])
+    answer = editor.get(poll, headers={"HX-Request": "true", "HX-Target": "progress"})
+    assert (answer.status_code, answer.headers.get("HX-Refresh")) == (204, None)
+
+
+def poll_of(answer):
+    """The address that the list polls, or none if it doesn't poll."""
+    found = re.search(r'id="moving" hidden hx-get="([^"]+)"', text_of(answer))
+    return unescape(found[1]) if found else None
+
+
 def test_statuses_of_the_list_follow_what_is_under_way(editor, newsroom, item):
     still = another(newsroom, "Ferry")
-    html = editor.get(at(newsroom, "items_page")).content.decode()
-    assert "every 3s" not in html
-    change(item, status="publishing")
-    html = editor.get(at(newsroom, "items_page")).content.decode()
-    poll = unescape(re.search(r'id="moving" hidden hx-get="([^"]+)"', html)[1])
+    row = promise(item, make_stage(newsroom))
+    page = at(newsroom, "items_page")
+    assert poll_of(editor.get(page)) is None
     part = {"HX-Request": "true", "HX-Target": "moving"}
+    change(item, status="generating")
+    poll = poll_of(editor.get(page))
+    # What hasn't changed is swapped for nothing, so that the focus stays.
+    assert editor.get(poll, headers=part).status_code == 204
+    change(item, status="publishing")
+    Publication.everywhere.filter(pk=row.pk).update(status="publishing")
     moving = editor.get(poll, headers=part)
-    assert (moving.status_code, "Publishing" in text_of(moving), still.pk.hex in text_of(moving)) == (
-        200,
-        True,
-        False,
-    )
-    change(item, status="published")
-    done = editor.get(poll, headers=part)
-    assert (done.status_code, f'id="status-{item.pk.hex}" hx-swap-oob="true"' in text_of(done)) == (286, True)
-    assert "Published" in text_of(done)
+    assert f'id="status-{item.pk.hex}" hx-swap-oob="true"' in text_of(moving)
+    assert ("Publishing" in text_of(moving), still.pk.hex in text_of(moving)) == (True, False)
+    assert editor.get(poll_of(moving), headers=part).status_code == 204
+    change(item, status="published", published_at=timezone.now())
+    done = editor.get(poll_of(moving), headers=part)
+    # All that the row shows has changed, not the badge alone.
+    assert f'<tr id="row-{item.pk.hex}" hx-swap-oob="true">' in text_of(done)
+    assert (poll_of(done), "Published" in text_of(done), ">published<" in text_of(done)) == (None, True, True)
+
+
+def test_a_row_that_was_made_meanwhile_is_the_one_that_a_reload_shows(editor, newsroom, item):
+    page = at(newsroom, "items_page")
+    change(item, status="generating")
+    poll = poll_of(editor.get(page))
+    change(item, status="ready")
+    done = text_of(editor.get(poll, headers={"HX-Request": "true", "HX-Target": "moving"}))
+    (swapped,) = re.findall(r"<tr id=.*?</tr>", done, re.DOTALL)
+    (reloaded,) = re.findall(r"<tr id=.*?</tr>", text_of(editor.get(page)), re.DOTALL)
+    assert swapped.replace(' hx-swap-oob="true"', "") == reloaded
+    assert 'form="bulk"' in swapped
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"status": "publishing", "step": "by_hand"},
+        {"status": "unknown"},
+        {"status": "publishing", "next_attempt_at": timezone.now() + timedelta(minutes=5)},
+    ],
+)
+def test_the_list_polls_for_nothing_that_waits(editor, newsroom, item, values):
+    row = promise(item, make_stage(newsroom))
+    change(item, status="publishing")
+    Publication.everywhere.filter(pk=row.pk).update(status="publishing", next_attempt_at=None)
+    assert poll_of(editor.get(at(newsroom, "items_page"))) is not None
+    Publication.everywhere.filter(pk=row.pk).update(**values)
+    assert poll_of(editor.get(at(newsroom, "items_page"))) is None
 
 
 def test_statuses_of_another_workspace_are_not_told(editor, newsroom, posts):
@@ -472,7 +532,7 @@ def test_statuses_of_another_workspace_are_not_told(editor, newsroom, posts):
     theirs = change(another(other, "Zeppelin"), status="publishing")
     address = f"{at(newsroom, 'items_page')}?moving={encode('gen', theirs.pk)},nonsense"
     answer = editor.get(address, headers={"HX-Request": "true", "HX-Target": "moving"})
-    assert (answer.status_code, text_of(answer).strip()) == (286, "")
+    assert (answer.status_code, text_of(answer).strip()) == (200, "")
 
 
 def test_what_a_platform_said_too_late_stands_with_its_call_and_both_ids_above(editor, newsroom, item):

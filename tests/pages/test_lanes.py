@@ -132,6 +132,15 @@ def test_a_lane_is_saved_with_all_that_was_chosen(editor, newsroom):
     assert (slot.status, slot.due_at) == ("waiting", source.due_at)
 
 
+def test_without_formats_of_its_own_a_lane_shows_those_that_it_makes(editor, newsroom):
+    make_topics(newsroom)
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post", "Thread"])
+    source = saved(editor, newsroom, engines=[])
+    answer = editor.get(at(newsroom, "source_page", src=source.pk))
+    ticked = re.findall(r'name="engines" value="([^"]+)"[^>]* checked', answer.content.decode())
+    assert (answer.context["formats"], ticked) == (["Short Post"], ["Short Post"])
+
+
 def test_only_chosen_topics_are_taken(editor, newsroom):
     one, *_others = make_topics(newsroom)
     source = saved(editor, newsroom, scope="some", topics=[encode("top", one.pk)])

@@ -79,6 +79,14 @@ def test_it_counts_each_stage_of_this_workspace_alone(busy, open_page):
     assert "HIDDEN" not in answer.content.decode()
 
 
+def test_an_unknown_outcome_is_named_beside_the_failures_and_no_failure(busy, open_page):
+    before = stages(open_page())["failed"]
+    assert (before.count.number, before.about) == (2, "1 not published, 1 failed")
+    Publication.everywhere.filter(item__title="Failed ferry").update(status="unknown")
+    after = stages(open_page())["failed"]
+    assert (after.count.number, after.about) == (1, "1 failed, 1 more with an unknown outcome")
+
+
 def test_the_oldest_of_each_is_named_with_its_reason(busy, open_page):
     answer = open_page()
     seen = stages(answer)

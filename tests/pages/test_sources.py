@@ -394,34 +394,69 @@ def test_settings_are_changed(editor, newsroom, trams):
     assert source.first_poll == {"newest": 5}
 
 
-def test_formats_are_switched_on_the_source_s_own_page(editor, newsroom, as_person, vera):
+def test_formats_are_saved_on_the_source_s_own_page(editor, newsroom):
     source = Source.everywhere.create(
         workspace=newsroom, name="Trams", type="rss", engines=["Short Post", "Thread"]
     )
     page = at(newsroom, "source_page", src=source.pk)
     html = editor.get(page).content.decode()
-    box = r'<input type="checkbox" name="engines" value="{}"[^>]*data-submit[^>]*>'
+    box = r'<input type="checkbox" name="engines" value="{}"[^>]*>'
     assert [" checked" in re.search(box.format(name), html)[0] for name in ("Thread", "Carousel")] == [
         True,
         False,
     ]
+    # Each tick by itself sends nothing: a second one would be lost, and the focus with it.
+    assert "data-submit" not in re.search(box.format("Thread"), html)[0]
     assert f"{page}#formats" in editor.get(at(newsroom, "sources_page")).content.decode()
-    answer = editor.post(at(newsroom, "source_formats", src=source.pk), {"engines": ["Carousel", "Thread"]})
+    save = at(newsroom, "source_formats", src=source.pk)
+    version = {"version": re.search(r'name="version" value="(\d+)"', html)[1]}
+    answer = editor.post(save, {"engines": ["Carousel", "Thread"], **version})
     source.refresh_from_db()
     assert (answer["Location"], sorted(source.engines)) == (f"{page}#formats", ["Carousel", "Thread"])
-    refused = editor.post(
-        at(newsroom, "source_formats", src=source.pk), {"engines": ["Nonsense"]}, follow=True
-    )
-    assert "Choose one of the formats that are listed." in refused.content.decode()
-    # Without any the workspace's defaults are made.
-    editor.post(at(newsroom, "source_formats", src=source.pk), {})
-    source.refresh_from_db()
+    refusals = [
+        ({"engines": ["Thread"], **version}, "Changed since you opened it."),
+        ({"engines": ["Nonsense"]}, "Choose one of the formats that are listed."),
+        ({}, "Choose at least one format."),
+    ]
+    for fields, sentence in refusals:
+        assert sentence in editor.post(save, fields, follow=True).content.decode()
+        source.refresh_from_db()
+        assert sorted(source.engines) == ["Carousel", "Thread"]
+
+
+def test_the_workspace_s_defaults_are_shown_on_the_page_of_a_source_without_formats(
+    editor, newsroom, as_person, vera
+):
+    source = Source.everywhere.create(workspace=newsroom, name="Trams", type="rss")
+    page = at(newsroom, "source_page", src=source.pk)
     html = editor.get(page).content.decode()
+    box = r'<input type="checkbox" name="engines" value="{}"[^>]*>'
     defaults = WorkspaceDefaults.everywhere.get(workspace=newsroom).engines
-    assert (source.engines, "The workspace's defaults" in html) == ([], True)
+    assert "The workspace's defaults" in html
     assert all(" checked" in re.search(box.format(name), html)[0] for name in defaults)
     viewed = as_person(vera).get(page).content.decode()
     assert (", ".join(defaults) in viewed, 'name="engines"' in viewed) == (True, False)
+
+
+def test_a_format_that_is_not_available_is_listed_and_no_save_drops_it(editor, newsroom, settings):
+    source = Source.everywhere.create(
+        workspace=newsroom, name="Trams", type="rss", engines=["Short Post", "Thread"]
+    )
+    settings.DISABLED_KINDS = frozenset({"engines/short_post"})
+    page = at(newsroom, "source_page", src=source.pk)
+    html = editor.get(page).content.decode()
+    assert re.search(
+        r'value="Short Post"[^>]* checked>\s*<span>Short Post<br><span[^>]*>Not available<', html
+    )
+    version = {"version": str(source.version)}
+    kept = {"engines": ["Carousel", "Short Post"], **version}
+    refused = editor.post(at(newsroom, "source_formats", src=source.pk), kept, follow=True)
+    assert "The operator has taken Short Post out of this service." in refused.content.decode()
+    source.refresh_from_db()
+    assert source.engines == ["Short Post", "Thread"]
+    editor.post(at(newsroom, "source_formats", src=source.pk), {"engines": ["Carousel"], **version})
+    source.refresh_from_db()
+    assert source.engines == ["Carousel"]
 
 
 def test_deleting_is_taken_back(editor, newsroom, trams):

@@ -183,9 +183,11 @@ def _render_progress(request: HttpRequest, place: Place, row: GeneratedItem) -> 
 
 
 def _publishing_state(place: Place, row: GeneratedItem) -> str:
-    """Return the statuses of the item and its publications, on which the badges of the page depend."""
+    """Return the statuses of the item and its publications with their steps, on which the page's badges depend."""
     rows = Publication.objects.of(place.workspace).filter(item=row).order_by("id")
-    return " ".join([row.status, *rows.values_list("status", flat=True)])
+    return " ".join(
+        [row.status, *(f"{status}:{step}" for status, step in rows.values_list("status", "step"))]
+    )
 
 
 def _list_due_publications(place: Place, row: GeneratedItem) -> list[Publication]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from django.db.models import Value
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
 from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for
 from config.core import limits
+from config.core.clock import utc_now
 from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
 from config.core.ids import decode, encode
 from pipeline import labels, search
@@ -27,15 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
 ROWS: Final = limits.PAGE_ROWS_DEFAULT
 """Items per page."""
-MOVING: Final = frozenset({*ITEMS_IN_MAKING, GeneratedItemStatus.PUBLISHING})
-"""Statuses that change within seconds, without anybody's act."""
 _MOVING_PART: Final = "moving"
-_STOP_POLLING: Final = 286
-"""The status of a response after which HTMX polls no more."""
 _COLUMNS: Final = (
     "id",
     "version",
@@ -83,22 +82,20 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     page_rows = rows[:ROWS]
     text = form.cleaned_data["q"] if is_understood else ""
     pictures = _first_pictures(place, [row["id"] for row in page_rows])
-    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in page_rows])
     query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()
     if len(rows) > ROWS:
         query["before"] = encode("gen", page_rows[-1]["id"])
-    shown_rows = [
-        _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {}), text) for row in page_rows
-    ]
+    shown_rows = _row_contexts(place, page_rows, pictures, text)
+    stories = _group_by_story(shown_rows)
     context = {
         "filter": form,
         "rows": shown_rows,
-        "stories": _group_by_story(shown_rows),
-        # Viewers can't decide on items.
-        "has_acts": place.may_edit and any(row["token"] for row in shown_rows),
-        "moving": ",".join(encode("gen", row["id"]) for row in page_rows if row["status"] in MOVING),
+        "stories": stories,
+        "poll": _poll_query(shown_rows),
+        # Viewers can't decide on items. An item that is under way can be decided on once it is made.
+        "has_acts": place.may_edit and any(row["token"] or row["is_moving"] for row in shown_rows),
         "kept": request.GET.urlencode(),
         "older": query.urlencode() if len(rows) > ROWS else "",
         "newest": newest,
@@ -111,16 +108,38 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _render_statuses(request: HttpRequest, place: Place) -> HttpResponse:
-    """Return the statuses of the items in the parameter `moving`, and end the polls if none is under way any more."""
+    """Return the statuses of the items in the parameter `moving` and whole rows of those that are under way no more.
+
+    Returns 204 if nothing has changed. The fragment polls no more if nothing is under way.
+    """
     keys = [decode("gen", public_id) for public_id in request.GET.get("moving", "").split(",")[:ROWS]]
     items = GeneratedItem.objects.of(place.workspace).filter(
         pk__in=filter(None, keys), test=False, deleted_at=None
     )
     rows = list(items.values(*_COLUMNS))
-    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in rows])
-    context = {"rows": [_row_context(row, "", spreads.get(row["id"], {}), "") for row in rows]}
-    is_moving = any(row["status"] in MOVING for row in rows)
-    return render(request, "pages/items/statuses.html", context, status=200 if is_moving else _STOP_POLLING)
+    shown_rows = _row_contexts(place, rows, _first_pictures(place, [row["id"] for row in rows]), "")
+    leading = request.GET.get("leading", "").split(",")
+    for row in shown_rows:
+        row["leads"] = encode("gen", row["id"]) in leading
+    poll = _poll_query(shown_rows)
+    if poll and poll == request.GET.urlencode():
+        return HttpResponse(status=204)
+    context = {"rows": shown_rows, "poll": poll, "has_acts": place.may_edit}
+    return render(request, "pages/items/statuses.html", context)
+
+
+def _poll_query(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the query string that polls for the items under way, with a digest of what their rows show, or empty."""
+    moving = sorted((row for row in rows if row["is_moving"]), key=lambda row: row["id"])
+    if not moving:
+        return ""
+    shown = [(str(row["label"]), row["held"], row["flagged"]) for row in moving]
+    query = {
+        "moving": ",".join(encode("gen", row["id"]) for row in moving),
+        "leading": ",".join(encode("gen", row["id"]) for row in moving if row["leads"]),
+        "seen": hashlib.sha256(repr(shown).encode()).hexdigest()[:16],
+    }
+    return urlencode(query)
 
 
 def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
@@ -153,10 +172,12 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
 
 
 def _group_by_story(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the rows grouped by story; a story comes at the place of its first row."""
+    """Return the rows grouped by story; a story comes at the place of its first row, which leads it."""
     rows_by_story: dict[UUID, list[dict[str, Any]]] = {}
     for row in rows:
-        rows_by_story.setdefault(story_key(row), []).append(row)
+        story = rows_by_story.setdefault(story_key(row), [])
+        row["leads"] = not story
+        story.append(row)
     return list(rows_by_story.values())
 
 
@@ -167,6 +188,22 @@ def _first_pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
     for item, secret, name in rows.order_by("position", "id").values_list("item_id", "secret", "name"):
         addresses.setdefault(item, f"/media/{secret}/{name}")
     return addresses
+
+
+def _row_contexts(
+    place: Place, rows: Sequence[dict[str, Any]], pictures: Mapping[UUID, str], text: str
+) -> list[dict[str, Any]]:
+    """Return what the list shows of the items; `is_moving` says that one is being generated or sent now."""
+    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in rows])
+    publishing = [row["id"] for row in rows if row["status"] == GeneratedItemStatus.PUBLISHING]
+    being_sent = publications.find_items_being_sent(place.workspace, publishing, utc_now())
+    return [
+        {
+            **_row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {}), text),
+            "is_moving": row["status"] in ITEMS_IN_MAKING or row["id"] in being_sent,
+        }
+        for row in rows
+    ]
 
 
 def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int], text: str) -> dict[str, Any]:

@@ -91,6 +91,18 @@ def count_by_status(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> 
     return counts
 
 
+def find_items_being_sent(workspace: Workspace, item_keys: Sequence[UUID], now: datetime) -> set[UUID]:
+    """Return those of the items that a platform is getting now, without an SQL query for no items.
+
+    Items that wait for a person, for the next attempt or for word of an unknown outcome are left out.
+    """
+    if not item_keys:
+        return set()
+    rows = Publication.objects.of(workspace).by_platform().exclude(next_attempt_at__gt=now)
+    sent = rows.filter(item_id__in=item_keys, status=PublicationStatus.PUBLISHING)
+    return set(sent.values_list("item_id", flat=True))
+
+
 def read_publications(place: Place, item: GeneratedItem) -> tuple[ShownPublication, ...]:
     """Return the item's publications, the newest first, with two SQL queries however many there are."""
     rows = Publication.objects.of(place.workspace).filter(item=item).select_related("outlet", "queue")

@@ -18,6 +18,7 @@ from config.core.ids import encode
 from pipeline import personas
 from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
+from pipeline.pages.items.forms import version_in
 from pipeline.pages.sources import brand_lanes
 from pipeline.pages.sources.forms import FormatsForm, SourceSettingsForm, values_of
 from pipeline.pages.sources.views import find_source, source_head
@@ -53,14 +54,18 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def source_formats(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Save the ticked formats; without any, the source has the workspace's defaults."""
+    """Save the ticked formats; without any, show an error and change nothing."""
     source = find_source(place, src)
     form = FormatsForm(request.POST, source=source)
     with report_errors(request):
         if not form.is_valid():
-            raise Invalid.one("engines", "unknown_engine", _("Choose one of the formats that are listed."))
+            raise Invalid.one("engines", "invalid", str(form.errors["engines"][0]))
         collect.change(
-            source, {"engines": form.cleaned_data["engines"]}, workspace=place.workspace, now=utc_now()
+            source,
+            {"engines": form.cleaned_data["engines"]},
+            workspace=place.workspace,
+            now=utc_now(),
+            expected_version=version_in(request.POST),
         )
         messages.success(request, _("Saved. Applies to new content."))
     return redirect(f"{place.url_of('source_page', src=src)}#formats")

@@ -106,19 +106,25 @@ class AddressForm(forms.Form):
 
 
 class FormatsForm(forms.Form):
-    """The formats of a source; the page's script sends it with each tick."""
+    """The formats of a source."""
 
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
-        required=False,
-        widget=forms.CheckboxSelectMultiple(attrs={"data-submit": ""}),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={
+            "required": gettext_lazy("Choose at least one format."),
+            "invalid_choice": gettext_lazy("Choose one of the formats that are listed."),
+        },
     )
 
     def __init__(self, *args: Any, source: Source, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         made_from = "topic" if source.type == "brand" else ""
-        fields["engines"].choices = form_choices.short_engine_choices(made_from=made_from)
+        choices = form_choices.short_engine_choices(made_from=made_from)
+        # The source's other formats are listed too, so that no save drops them unseen.
+        others = [name for name in source.engines if name not in dict(choices)]
+        fields["engines"].choices = choices + form_choices.unavailable_choices(others)
 
 
 class BasicsForm(forms.Form):

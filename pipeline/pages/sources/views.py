@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.page_access import Place, workspace_page
 from config.core.ids import decode, encode
 from pipeline import labels
+from pipeline.generate.topics.lane_eligibility import engines_of
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import RawItemStatus, Source, SourceEntry, WorkspaceDefaults
@@ -73,8 +74,11 @@ def _lane_page(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 
 def _formats_context(row: Source) -> dict[str, Any]:
-    """Return the source's formats: its own, or those of the workspace's defaults if it has none."""
-    names = row.engines or WorkspaceDefaults.objects.of(row.workspace_id).get().engines
+    """Return the source's formats: its own, or those that it makes of the workspace's defaults if it has none."""
+    defaults = WorkspaceDefaults.objects.of(row.workspace_id).get()
+    names = row.engines or defaults.engines
+    if row.type == "brand" and not row.engines:
+        names = [engine.name for engine in engines_of(row, defaults)]
     return {
         "formats": names,
         "formats_form": FormatsForm(source=row, initial={"engines": names}),
