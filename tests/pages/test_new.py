@@ -538,7 +538,7 @@ def test_what_is_held_back_is_not_called_ready(editor, newsroom):
         False,
         False,
     ]
-    assert ["1 on hold" in text, "Created." in text] == [True, False]
+    assert ["1 created (1 on hold)." in text, "Created." in text] == [True, False]
 
 
 def test_what_can_t_be_made_says_why(editor, newsroom):
