@@ -60,7 +60,7 @@ def present_names() -> dict[str, str]:
     linked = {
         alias: name for _mark, name, alias in links if name in places and "/" in alias and alias not in places
     }
-    return linked | _OWN_PLACES
+    return {**linked, **_OWN_PLACES}
 
 
 def _read_table(name: str) -> list[str]:

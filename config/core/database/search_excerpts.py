@@ -143,7 +143,7 @@ def _read_line(text: str) -> _Line:
     searched = line[:MAX_CHARACTERS]
     # A few hundred different characters are folded, not each one of a long text.
     folds = {character: _fold_character(character) for character in set(searched)}
-    folded = searched.translate(str.maketrans(folds))
+    folded = searched.translate({ord(character): letters for character, letters in folds.items()})
     if all(len(letters) == 1 for letters in folds.values()):
         return _Line(line, folded, range(len(searched)))
     places = [place for place, character in enumerate(searched) for _letter in folds[character]]
