@@ -31,7 +31,9 @@ def plan_for(
     `tried` is as in `Acceptance.plan`.
     """
     text = source_text(row, body)
-    return Acceptance(workspace).plan(row.engines, row.variants, text, persona_id=row.persona_id, tried=tried)
+    return Acceptance(workspace).plan(
+        row.engines, row.variants, text, persona_id=row.persona_id, tried=tried
+    )
 
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:

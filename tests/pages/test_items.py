@@ -459,59 +459,33 @@ def test_the_badge_follows_a_post_that_waits_for_its_next_attempt(editor, newsro
     assert editor.get(poll, headers=part)["HX-Refresh"] == "true"
 
 
-def poll_of_rows(html):
-    found = re.search(r'id="rows" hx-get="([^"]+)"', html)
-    return unescape(found[1]) if found else ""
-
-
-ROWS_PART = {"HX-Request": "true", "HX-Target": "rows"}
-
-
-def test_rows_of_the_list_follow_what_is_under_way(editor, newsroom, item):
-    another(newsroom, "Ferry")
-    page = f"{at(newsroom, 'items_page')}?bucket={item.bucket}"
-    assert poll_of_rows(editor.get(page).content.decode()) == ""
-    change(item, status="queued")
-    poll = poll_of_rows(editor.get(page).content.decode())
-    unchanged = editor.get(poll, headers=ROWS_PART)
-    assert (unchanged.status_code, unchanged.content) == (204, b"")
-    change(item, status="ready")
-    done = editor.get(poll, headers=ROWS_PART)
-    # The row is whole: it can be selected now.
-    assert (f'value="{encode("gen", item.pk)}:' in text_of(done), "<form" in text_of(done)) == (True, False)
-    assert (poll_of_rows(text_of(done)), done.context["kept"]) == ("", f"bucket={item.bucket}")
-
-
-def test_a_post_that_waits_is_not_polled_for(editor, newsroom, item):
-    row = promise(item, make_stage(newsroom))
+def test_statuses_of_the_list_follow_what_is_under_way(editor, newsroom, item):
+    still = another(newsroom, "Ferry")
+    html = editor.get(at(newsroom, "items_page")).content.decode()
+    assert "every 3s" not in html
     change(item, status="publishing")
-    now = timezone.now()
-    sending = {
-        "status": "publishing",
-        "step": "prepare",
-        "due_at": now,
-        "wake_at": now,
-        "next_attempt_at": None,
-    }
-    waiting = (
-        {"step": "by_hand", "wake_at": None},
-        {"status": "unknown"},
-        {"next_attempt_at": now + timedelta(minutes=5)},
+    html = editor.get(at(newsroom, "items_page")).content.decode()
+    poll = unescape(re.search(r'id="moving" hidden hx-get="([^"]+)"', html)[1])
+    part = {"HX-Request": "true", "HX-Target": "moving"}
+    moving = editor.get(poll, headers=part)
+    assert (moving.status_code, "Publishing" in text_of(moving), still.pk.hex in text_of(moving)) == (
+        200,
+        True,
+        False,
     )
-    polled = []
-    for values in ({}, *waiting):
-        Publication.everywhere.filter(pk=row.pk).update(**{**sending, **values})
-        polled.append(bool(poll_of_rows(editor.get(at(newsroom, "items_page")).content.decode())))
-    assert polled == [True, False, False, False]
+    change(item, status="published")
+    done = editor.get(poll, headers=part)
+    assert (done.status_code, f'id="status-{item.pk.hex}" hx-swap-oob="true"' in text_of(done)) == (286, True)
+    assert "Published" in text_of(done)
 
 
-def test_rows_of_another_workspace_are_not_told(editor, newsroom, posts):
+def test_statuses_of_another_workspace_are_not_told(editor, newsroom, posts):
     other = workspaces.create("Others")
     workspaces.whitelist(other, "operator@example.test")
-    theirs = change(another(other, "Zeppelin"), status="queued")
+    theirs = change(another(other, "Zeppelin"), status="publishing")
     address = f"{at(newsroom, 'items_page')}?moving={encode('gen', theirs.pk)},nonsense"
-    answer = editor.get(address, headers=ROWS_PART)
-    assert (answer.status_code, "Zeppelin" in text_of(answer)) == (200, False)
+    answer = editor.get(address, headers={"HX-Request": "true", "HX-Target": "moving"})
+    assert (answer.status_code, text_of(answer).strip()) == (286, "")
 
 
 def test_what_a_platform_said_too_late_stands_with_its_call_and_both_ids_above(editor, newsroom, item):

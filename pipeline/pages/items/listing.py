@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Value
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from django.shortcuts import render
 
 from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for
 from config.core import limits
-from config.core.clock import utc_now
 from config.core.database.search_excerpts import excerpt_around, label_and_excerpt
 from config.core.ids import decode, encode
 from pipeline import labels, search
-from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, Publication
+from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import APPROVAL_FIELDS, is_approved_row
 from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
@@ -29,11 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = limits.PAGE_ROWS_DEFAULT
 """Items per page."""
-_ROWS_PART: Final = "rows"
+MOVING: Final = frozenset({*ITEMS_IN_MAKING, GeneratedItemStatus.PUBLISHING})
+"""Statuses that change within seconds, without anybody's act."""
+_MOVING_PART: Final = "moving"
+_STOP_POLLING: Final = 286
+"""The status of a response after which HTMX polls no more."""
 _COLUMNS: Final = (
     "id",
     "version",
@@ -71,11 +73,10 @@ TITLE_CHARACTERS, EXCERPT_CHARACTERS = 110, 140
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     """Show a page of the items that match the filters, or no items if a filter is invalid.
 
-    While items of the page are being made or sent, it polls for its rows, which are sent when a status has changed.
+    Polls for the statuses of the items that are under way.
     """
-    is_poll = is_poll_for(request, _ROWS_PART)
-    if is_poll and request.GET.get("seen") == _read_digest(place, request.GET.get("moving", "")):
-        return HttpResponse(status=204)
+    if is_poll_for(request, _MOVING_PART):
+        return _render_statuses(request, place)
     form = ItemFilter(request.GET, workspace=place.workspace)
     is_understood = form.is_valid()
     rows = _find_rows(request, place, form) if is_understood else []
@@ -83,10 +84,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     text = form.cleaned_data["q"] if is_understood else ""
     pictures = _first_pictures(place, [row["id"] for row in page_rows])
     spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in page_rows])
-    kept_query = request.GET.copy()
-    for name in ("moving", "seen"):
-        kept_query.pop(name, None)
-    query = kept_query.copy()
+    query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()
     if len(rows) > ROWS:
@@ -94,19 +92,14 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     shown_rows = [
         _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {}), text) for row in page_rows
     ]
-    moving_keys = _find_moving(place, page_rows)
-    moving_rows = [row for row in page_rows if row["id"] in moving_keys]
-    poll_query = kept_query.copy()
-    poll_query["moving"] = ",".join(encode("gen", row["id"]) for row in moving_rows)
-    poll_query["seen"] = _digest_of(moving_rows, spreads)
     context = {
         "filter": form,
         "rows": shown_rows,
         "stories": _group_by_story(shown_rows),
-        # Viewers can't decide on items. The items that are being made can be decided on once they are ready.
-        "has_acts": place.may_edit and (bool(moving_rows) or any(row["token"] for row in shown_rows)),
-        "poll": poll_query.urlencode() if moving_rows else "",
-        "kept": kept_query.urlencode(),
+        # Viewers can't decide on items.
+        "has_acts": place.may_edit and any(row["token"] for row in shown_rows),
+        "moving": ",".join(encode("gen", row["id"]) for row in page_rows if row["status"] in MOVING),
+        "kept": request.GET.urlencode(),
         "older": query.urlencode() if len(rows) > ROWS else "",
         "newest": newest,
         "is_first_page": "before" not in request.GET,
@@ -114,49 +107,20 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
         "is_understood": is_understood,
         **views_context(place, form),
     }
-    return render(request, "pages/items/rows.html" if is_poll else "pages/items/list.html", context)
+    return render(request, "pages/items/list.html", context)
 
 
-def _find_moving(place: Place, rows: Sequence[Mapping[str, Any]]) -> set[UUID]:
-    """Return the items that are being made, or sent to a platform right now, so that they change within seconds.
-
-    An item that waits for a person or for its next attempt isn't among them.
-    """
-    now = utc_now()
-    publishing = [row["id"] for row in rows if row["status"] == GeneratedItemStatus.PUBLISHING]
-    moving = {row["id"] for row in rows if row["status"] in ITEMS_IN_MAKING}
-    if publishing:
-        sending = Publication.objects.of(place.workspace).unsent().by_platform()
-        sending = sending.filter(item_id__in=publishing, due_at__lte=now, wake_at__isnull=False)
-        moving.update(sending.exclude(next_attempt_at__gt=now).values_list("item_id", flat=True))
-    return moving
-
-
-def _read_digest(place: Place, moving: str) -> str:
-    """Return `_digest_of` the items as they are now; `moving` is their public ids, with commas between."""
-    keys = [decode("gen", public_id) for public_id in moving.split(",")[:ROWS]]
+def _render_statuses(request: HttpRequest, place: Place) -> HttpResponse:
+    """Return the statuses of the items in the parameter `moving`, and end the polls if none is under way any more."""
+    keys = [decode("gen", public_id) for public_id in request.GET.get("moving", "").split(",")[:ROWS]]
     items = GeneratedItem.objects.of(place.workspace).filter(
         pk__in=filter(None, keys), test=False, deleted_at=None
     )
-    rows = list(items.values("id", "status", "held", "flagged"))
-    return _digest_of(
-        rows, publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in rows])
-    )
-
-
-def _digest_of(rows: Iterable[Mapping[str, Any]], spreads: Mapping[UUID, Mapping[str, int]]) -> str:
-    """Return a digest of what the badges of these rows depend on."""
-    badges = sorted(
-        (
-            str(row["id"]),
-            row["status"],
-            row["held"],
-            row["flagged"],
-            sorted(spreads.get(row["id"], {}).items()),
-        )
-        for row in rows
-    )
-    return hashlib.sha256(repr(badges).encode()).hexdigest()[:16]
+    rows = list(items.values(*_COLUMNS))
+    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in rows])
+    context = {"rows": [_row_context(row, "", spreads.get(row["id"], {}), "") for row in rows]}
+    is_moving = any(row["status"] in MOVING for row in rows)
+    return render(request, "pages/items/statuses.html", context, status=200 if is_moving else _STOP_POLLING)
 
 
 def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
