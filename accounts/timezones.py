@@ -5,8 +5,12 @@ from __future__ import annotations
 import zoneinfo
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING, Final
 
 from config.core.errors import Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @cache
@@ -27,15 +31,36 @@ def _place_names() -> tuple[str, ...]:
     return tuple(sorted(row.split("\t")[2] for row in rows if not row.startswith("#")))
 
 
+_OWN_PLACES: Final[Mapping[str, str]] = {
+    "Africa/Asmera": "Africa/Asmara",
+    "Africa/Timbuktu": "Africa/Bamako",
+    "America/Coral_Harbour": "America/Atikokan",
+    "America/Virgin": "America/St_Thomas",
+    "Antarctica/South_Pole": "Antarctica/McMurdo",
+    "Atlantic/Jan_Mayen": "Arctic/Longyearbyen",
+    "Pacific/Ponape": "Pacific/Pohnpei",
+    "Pacific/Truk": "Pacific/Chuuk",
+    "Pacific/Yap": "Pacific/Chuuk",
+}
+"""The listed place of the same country by an obsolete name that `tzdata.zi` links to another country's place.
+
+From the lines of the file `backward` of the IANA database, before their places were merged.
+"""
+
+
 @cache
 def present_names() -> dict[str, str]:
-    """Return the present name by each obsolete name of a place, such as `Asia/Kolkata` by `Asia/Calcutta`."""
+    """Return the present name by each obsolete name of a place, such as `Asia/Kolkata` by `Asia/Calcutta`.
+
+    It is a place of the same country, if one is listed that has the same time.
+    """
     places = set(_place_names())
     # A line `L Asia/Kolkata Asia/Calcutta` makes the last name an alias.
     links = [row.split() for row in _read_table("tzdata.zi") if row.startswith("L ")]
-    return {
+    linked = {
         alias: name for _mark, name, alias in links if name in places and "/" in alias and alias not in places
     }
+    return {**linked, **_OWN_PLACES}
 
 
 def _read_table(name: str) -> list[str]:

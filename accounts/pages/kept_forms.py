@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from accounts import limits
 from accounts.access import counter_caches
 from accounts.access.authentication import client_network
-from accounts.pages.secret_input import set_owner
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -97,9 +96,7 @@ def _is_over_limits(request: HttpRequest, user_id: str, size: int) -> bool:
 def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) -> AnyForm:
     """Return the form as it was sent, or a new one with what was kept for this page and user, and a message."""
     if request.method == "POST":
-        form = form_class(request.POST, **arguments)
-        set_owner(form, str(request.user.pk))
-        return form
+        return form_class(request.POST, **arguments)
     form = form_class(**arguments)
     kept_form = request.session.get(KEPT_FORM_KEY)
     if kept_form and kept_form["path"] == request.path and kept_form["person"] == str(request.user.pk):

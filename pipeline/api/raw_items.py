@@ -48,11 +48,12 @@ from pipeline.models import (
 from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
     from rest_framework.request import Request
 
+    from pipeline.generate.generation_plan import GenerationPlan
     from pipeline.models import WorkspaceDefaults
 
 FILTERS = {
@@ -247,7 +248,7 @@ class EstimateView(PipelineResource):
         defaults = self.defaults()
         source, content = _find_source_and_content(self, values, defaults)
         now = utc_now()
-        estimate = plan_and_estimate.estimate
+        estimate: Callable[..., GenerationPlan] = plan_and_estimate.estimate
         if not any(values.get(name) for name in ("title", "body", "url", "media")):
             # A source alone: estimate one item with text.
             content = replace(content, title=_SAMPLE_SENTENCE, body=_SAMPLE_BODY)

@@ -143,14 +143,21 @@ class Acceptance:
         self._cards: dict[UUID | None, PersonaCard] = {}
 
     def plan(
-        self, engines: Sequence[str], variants: int, source: SourceText, *, persona_id: UUID | None
+        self,
+        engines: Sequence[str],
+        variants: int,
+        source: SourceText,
+        *,
+        persona_id: UUID | None,
+        tried: Container[str] | None = None,
     ) -> GenerationPlan:
         """Return the plan for the engines with these display names, in their order, with `variants` of each.
 
+        If `tried` is given, the writer is tried for these engines alone, and the others' own rules decide.
         Raises `Invalid` if there is no engine of one of the names.
         """
         trial = None if self._has_model else _Trial(source, self._card(persona_id), variants)
-        return _plan(engines, variants, source, trial)
+        return _plan(engines, variants, source, trial, tried)
 
     def _card(self, persona_id: UUID | None) -> PersonaCard:
         if persona_id not in self._cards:
@@ -158,7 +165,13 @@ class Acceptance:
         return self._cards[persona_id]
 
 
-def _plan(engines: Sequence[str], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
+def _plan(
+    engines: Sequence[str],
+    variants: int,
+    source: SourceText,
+    trial: _Trial | None,
+    tried: Container[str] | None = None,
+) -> GenerationPlan:
     """Return the variants that each engine makes, and the reason of each one that it doesn't make."""
     shares: list[Share] = []
     skipped: list[Skipped] = []
@@ -168,7 +181,7 @@ def _plan(engines: Sequence[str], variants: int, source: SourceText, trial: _Tri
     for engine in map(engine_named, engines):
         refusal = refusal_by_rules(engine, screened_source)
         possible_variants = 0 if refusal is not None else variants
-        if trial is not None and refusal is None:
+        if trial is not None and refusal is None and (tried is None or engine.name in tried):
             possible_variants, refusal = trial.ask(engine)
         if possible_variants:
             shares.append(Share(engine, possible_variants))

@@ -10,6 +10,7 @@ from pipeline.ingest.raw_content import RawContent, body_of, build_rows, source_
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from datetime import datetime
 
     from accounts.models import Workspace
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
     )
 
 
-def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> GenerationPlan:
-    """Return the engines that can use the raw item, with numbers of variants, and the reasons why others can't."""
+def plan_for(
+    row: RawItem, body: RawBody, workspace: Workspace, *, tried: Container[str] | None = None
+) -> GenerationPlan:
+    """Return the engines that can use the raw item, with numbers of variants, and the reasons why others can't.
+
+    `tried` is as in `Acceptance.plan`.
+    """
     text = source_text(row, body)
-    return Acceptance(workspace).plan(row.engines, row.variants, text, persona_id=row.persona_id)
+    return Acceptance(workspace).plan(row.engines, row.variants, text, persona_id=row.persona_id, tried=tried)
 
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
@@ -38,15 +44,23 @@ def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *
 
 
 def estimate(
-    workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
+    workspace: Workspace,
+    source: Source,
+    content: RawContent,
+    *,
+    defaults: WorkspaceDefaults,
+    now: datetime,
+    tried: Container[str] | None = None,
 ) -> GenerationPlan:
     """Return the plan and cost of pushing this content. Stores and spends nothing.
+
+    `tried` is as in `Acceptance.plan`.
 
     Raises `EngineUnavailable` if an engine that the content names can't run here.
     """
     availability.refuse_engines(content.engines or ())
     row, body = build_rows(workspace, source, content, defaults, now)
-    return plan_for(row, body, workspace)
+    return plan_for(row, body, workspace, tried=tried)
 
 
 def estimate_any(

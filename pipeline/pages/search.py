@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
 from accounts.pages.page_access import Place, workspace_page
-from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
+from config.core.database.search_excerpts import TextPart, excerpt_around, label_and_excerpt
 from config.core.database.search_words import fold
 from config.core.ids import decode
 from pipeline import labels, limits, search
@@ -115,7 +115,12 @@ def everything(request: HttpRequest, place: Place) -> HttpResponse:
     groups = [
         (
             label,
-            [replace(row, parts=excerpt_around(row.label, text, length=LABEL_CHARACTERS)) for row in rows],
+            [
+                row
+                if row.parts
+                else replace(row, parts=excerpt_around(row.label, text, length=LABEL_CHARACTERS))
+                for row in rows
+            ],
         )
         for label, rows in _result_groups(place, text)
         if rows
@@ -172,23 +177,26 @@ def _find_items(place: Place, text: str) -> list[Found]:
     items = [items_by_id[key] for key in keys if key in items_by_id]
     spreads = publications.count_by_status(place.workspace, [(item.pk, item.status) for item in items])
     return [
-        Found(
-            item.title or item.excerpt or item.engine_output,
+        _found_item(
+            item,
+            text,
             place.url_of("item_page", gen=item.pk),
-            "newspaper",
             f"{item.engine_output} · {_status_label(item, spreads.get(item.pk, {}))}",
-            excerpt=_excerpt_of(item, text),
         )
         for item in items
     ]
 
 
-def _excerpt_of(item: GeneratedItem, text: str) -> tuple[TextPart, ...]:
-    """Return the item's text around the words, or nothing if its title has them or its text doesn't."""
-    if has_match(excerpt_around(item.title, text, length=LABEL_CHARACTERS)):
-        return ()
-    excerpt = excerpt_around(plain_text(item.body, item.body_format), text, length=EXCERPT_CHARACTERS)
-    return excerpt if has_match(excerpt) else ()
+def _found_item(item: GeneratedItem, text: str, address: str, note: str) -> Found:
+    label = item.title or item.excerpt or item.engine_output
+    parts, excerpt = label_and_excerpt(
+        label,
+        plain_text(item.body, item.body_format),
+        text,
+        label_length=LABEL_CHARACTERS,
+        length=EXCERPT_CHARACTERS,
+    )
+    return Found(label, address, "newspaper", note, parts=parts, excerpt=excerpt)
 
 
 def _status_label(row: GeneratedItem, spread: Mapping[str, int]) -> str:

@@ -123,6 +123,15 @@ if (ownZone?.value === "UTC") {
   const timeZone = JSON.parse(ownZone.dataset.ownZone)[reported] || reported;
   if ([...ownZone.options].some((option) => option.value === timeZone)) ownZone.value = timeZone;
 }
+// An answer to what a form held before would undo what was chosen since; the form asks again by itself.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form[hx-sync]");
+  if (form) form.dataset.changed = "";
+});
+document.addEventListener("htmx:beforeRequest", (event) => { delete event.detail.elt.dataset.changed; });
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.requestConfig.elt.dataset.changed !== undefined) event.detail.shouldSwap = false;
+});
 // A select with data-submit sends its form when it changes.
 document.addEventListener("change", (event) => {
   if (event.target.dataset.submit !== undefined) event.target.form.requestSubmit();

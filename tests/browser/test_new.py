@@ -44,6 +44,38 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):
     look_over(page, "made")
 
 
+def test_a_late_price_undoes_no_choice(open_window, newsroom):
+    page = open_window()
+    log_in(page, newsroom.alice)
+    go_to(page, "Create")
+    page.get_by_label("Link or text").fill(TEXT)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("Costs 3 credits.").wait_for()
+    late = []
+
+    def hold_first(route):
+        if route.request.headers.get("hx-target") != "price" or late:
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    page.route("**/*", hold_first)
+    tweet, short = (page.locator(f'input[value="{name}"]') for name in ("Persona Tweet", "Short Post"))
+    is_ticked = tweet.is_checked()
+    # The answer has the formats anew.
+    page.evaluate("() => { document.querySelector('[name=blocked]').value = ''; }")
+    with page.expect_request(lambda request: request.headers.get("hx-target") == "price"):
+        page.get_by_role("textbox", name="Text").fill(f"{TEXT} A seventh crane.")
+    while not late:
+        page.wait_for_timeout(50)
+    # The answer arrives after another choice, and before that one is asked for.
+    tweet.set_checked(not is_ticked)
+    with page.expect_response(lambda response: response.request.headers.get("hx-target") == "price"):
+        late[0][0].fulfill(response=late[0][1])
+    page.wait_for_timeout(1000)
+    assert (tweet.is_checked(), short.is_checked()) == (not is_ticked, True)
+
+
 def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):
     httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
     httpserver.expect_request("/news/tram").respond_with_data(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from config.core.database.search_excerpts import excerpt_around
+from config.core.database import search_excerpts
+from config.core.database.search_excerpts import excerpt_around, label_and_excerpt
 
 
 def shown(text, query, length=60):
@@ -58,3 +59,42 @@ def test_a_text_without_spaces_is_cut_with_its_match():
 
 def test_lines_become_one_line():
     assert shown("One\n\n  two\tthree", "two") == "One [two] three"
+
+
+def both(label, text, query):
+    parts = label_and_excerpt(label, text, query, label_length=60, length=60)
+    return tuple("".join(f"[{one.text}]" if one.is_match else one.text for one in group) for group in parts)
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "query", "excerpts"),
+    [
+        # A word that stands in the text as it was typed isn't looked for in other forms in the label.
+        ("Cartoons return", "A cart in Paris", "cart paris", ("Cartoons return", "A [cart] in [Paris]")),
+        ("Harbours closed", "All is still", "harbour closed", ("[Harbours] [closed]", "")),
+        # The label leaves out a word that the text has.
+        (
+            "A crane came",
+            "The crane stands in Kiel",
+            "crane kiel",
+            ("A [crane] came", "The [crane] stands in [Kiel]"),
+        ),
+        ("A crane in Kiel", "The crane stands in Kiel", "crane kiel", ("A [crane] in [Kiel]", "")),
+        # Neither says the same twice, nor is there an excerpt without a word.
+        ("A crane came.", "A crane came.", "crane kiel", ("A [crane] came.", "")),
+        ("A crane came", "Fog", "crane kiel", ("A [crane] came", "")),
+    ],
+)
+def test_an_excerpt_stands_beside_its_label(label, text, query, excerpts):
+    assert both(label, text, query) == excerpts
+
+
+def test_characters_of_a_long_text_are_folded_once_each(monkeypatch):
+    folded = []
+    monkeypatch.setattr(
+        search_excerpts, "_fold_character", lambda letter: folded.append(letter) or letter.lower()
+    )
+    assert shown("\u0416\u0443\u043a " * 10_000 + "\u0434\u043e\u043c", "\u0434\u043e\u043c").endswith(
+        "[\u0434\u043e\u043c]"
+    )
+    assert len(folded) == len(set(folded))

@@ -42,6 +42,20 @@ def test_without_mail_it_says_where_the_code_is_and_sends_none(
         assert [word for word in ("We sent", "We mail", "Send a", "Send me", "Send it") if word in html] == []
 
 
+@pytest.mark.parametrize(
+    ("folder", "place"), [("{tmp}", "in the newest file in {tmp}."), (None, "in the log of this service.")]
+)
+def test_without_mail_the_message_says_where_a_log_in_code_is(
+    client, settings, tmp_path, alice, folder, place
+):
+    kind = "filebased" if folder else "console"
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{kind}.EmailBackend"
+    settings.EMAIL_FILE_PATH = folder and str(tmp_path)
+    answer = client.post("/account/login/code/", {"email": alice.email}, follow=True)
+    (message,) = [str(one) for one in answer.context["messages"]]
+    assert message == f"The log-in code for {alice.email} is {place.format(tmp=tmp_path)}"
+
+
 def test_a_code_that_is_asked_for_too_often_is_refused_in_words(client):
     words_of_sign_up(client)
     answer = client.post("/account/confirm-email/", {"action": "resend"})

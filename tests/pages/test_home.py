@@ -119,6 +119,8 @@ def test_each_thing_is_named_with_its_reason_and_the_way_on(busy, open_home):
     answer = open_home()
     seen = answer.context["seen"]
     assert [row.title for row in seen.for_review] == ["Waits ferry"]
+    # The moment has the name that the item's page gives it.
+    assert '<td data-label="Finished"' in answer.content.decode()
     assert [row.title for row in seen.late_ones] == ["Late ferry"]
     assert [row.title for row in seen.next_ones] == ["Next ferry", "Far ferry"]
     assert [(row.title, row.reason) for row in seen.unresolved_posts] == [

@@ -19,6 +19,7 @@ from pipeline.models import (
     Asset,
     Attempt,
     GeneratedItem,
+    HoldReason,
     Persona,
     Publication,
     RawBody,
@@ -147,6 +148,18 @@ def test_ready_items_are_narrowed_to_those_to_review_and_approved_ones(editor, n
     change(approved, approved_at=timezone.now(), approved_by="bob", approved_revision=1)
     assert listed(editor, newsroom, "?status=to_review") == [waiting.pk]
     assert listed(editor, newsroom, "?status=approved") == [approved.pk]
+    # Each ready item is found by its badge alone, whatever it is held for.
+    badges = {"to_review": "To review", "on_hold": "On hold", "approved": "Approved"}
+    for held in ("", *HoldReason.values):
+        change(waiting, held=held)
+        change(approved, held=held)
+        for item in (waiting, approved):
+            found = [name for name in badges if item.pk in listed(editor, newsroom, f"?status={name}")]
+            rows = editor.get(f"{at(newsroom, 'items_page')}?status=ready").context["rows"]
+            (label,) = [str(row["label"]) for row in rows if row["id"] == item.pk]
+            assert [badges[name] for name in found] == [label], held
+    change(waiting, held="")
+    change(approved, held="")
     # A view that was saved before has both.
     assert listed(editor, newsroom, "?status=ready") == [approved.pk, waiting.pk]
     statuses = [

@@ -305,8 +305,10 @@ def test_what_lacks_an_approval_is_not_called_ready(editor, item, stage, newsroo
     html = editor.post(at(item, "item_publish"), publishing(item, stage, check="")).content.decode()
     assert "Can be published" in html
     Workspace.everywhere.filter(pk=newsroom.pk).update(requires_approval=True)
-    html = editor.post(at(item, "item_publish"), publishing(item, stage, check="")).content.decode()
-    assert ("Can be published" in html, "approve it, then publish it" in html) == (False, True)
+    answer = editor.post(at(item, "item_publish"), publishing(item, stage, check=""))
+    # The preview is refused as a whole, so it shows no outlet.
+    (refusal,) = answer.context["form"].non_field_errors()
+    assert (answer.context["rehearsed"], "approve it, then publish it" in refusal) == ([], True)
 
 
 def test_it_is_scheduled_on_the_workspaces_clocks_and_can_be_undone(editor, item, stage):

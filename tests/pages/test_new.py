@@ -18,6 +18,7 @@ from config.core import limits, task_runner
 from config.core.ids import encode
 from pipeline import labels
 from pipeline import limits as pipeline_limits
+from pipeline.generate import generation_plan
 from pipeline.models import GeneratedItem, RawBody, RawItem, Upload, UploadUse, WorkspaceDefaults
 from pipeline.pages.new.forms import address_in
 from pipeline.switches import availability
@@ -258,8 +259,12 @@ def test_the_price_follows_the_chosen_formats(editor, newsroom):
     assert "None of these formats can be made of this text." in short
     assert 'hx-swap-oob="true"' in short
     (blocked,) = re.findall(r'name="blocked" value="([^"]+)"', short)
-    # The formats are sent anew only where others can't be made, so that the keyboard's place in them stays.
-    assert "id_engines" not in part(title="", body="Fog.", blocked=blocked)
+    # The formats are sent anew only where others can't be made, or for another reason, so that the keyboard's place
+    # in them stays.
+    assert "id_engines" not in part(title="", body="Fog.", engines=["Blog Article"], blocked=blocked)
+    assert "This item has 2 words" in part(
+        title="", body="Thick fog.", engines=["Blog Article"], blocked=blocked
+    )
     assert RawItem.everywhere.count() == 0
 
 
@@ -292,14 +297,27 @@ def test_what_cant_be_made_is_unticked_and_says_why(editor, newsroom):
     assert checkboxes(html, formats) == dict.fromkeys(formats, "disabled")
     assert html.count("This item has 1 word; a Blog Article needs 100 or more.") == 1
     assert RawItem.everywhere.count() == 0
-    # They are ticked again as soon as the text holds enough.
+    # They can be ticked as soon as the text holds enough, and none ticks itself.
     assert re.findall(r'name="waiting" value="([^"]+)"', html) == formats
     again = form_of(newsroom, engines=[], waiting=["Short Post", "Blog Article"], make="price")
-    html = editor.post(at(newsroom), again).content.decode()
-    assert checkboxes(html, ["Short Post", "Blog Article"]) == {
-        "Short Post": "checked",
+    answer = editor.post(at(newsroom), again)
+    assert checkboxes(answer.content.decode(), ["Short Post", "Blog Article"]) == {
+        "Short Post": "",
         "Blog Article": "disabled",
     }
+    assert answer.context["price_said"] == 0
+
+
+def test_the_price_writes_drafts_of_the_chosen_formats_alone(editor, newsroom, monkeypatch):
+    written = []
+
+    def ask_writer(engine, *_args, variants, **_more):
+        written.append(engine.name)
+        return variants, None
+
+    monkeypatch.setattr(generation_plan, "ask_writer", ask_writer)
+    editor.post(at(newsroom), form_of(newsroom, make="price", waiting=["Thread"]))
+    assert set(written) == {"Short Post", "Thread"}
 
 
 def test_a_format_that_cant_be_made_of_what_was_pasted_is_not_offered_as_chosen(editor, newsroom):
@@ -520,7 +538,7 @@ def test_what_is_held_back_is_not_called_ready(editor, newsroom):
         False,
         False,
     ]
-    assert ["1 on hold" in text, "Created." in text] == [True, False]
+    assert ["1 created (1 on hold)." in text, "Created." in text] == [True, False]
 
 
 def test_what_can_t_be_made_says_why(editor, newsroom):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from html import unescape
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.urls import reverse
@@ -84,6 +86,20 @@ def test_time_zones_have_their_present_names_alone(alice, as_person):
     present = json.loads(unescape(re.search(r'data-own-zone="([^"]+)"', html)[1]))
     assert (present["Asia/Calcutta"], present["Europe/Kiev"]) == ("Asia/Kolkata", "Europe/Kyiv")
     assert set(present.values()) <= set(names)
+    # A merged place has the name of its own country, and the same time.
+    own = ("Africa/Asmera", "Pacific/Truk", "America/Coral_Harbour", "America/Virgin")
+    assert [present[name] for name in own] == [
+        "Africa/Asmara",
+        "Pacific/Chuuk",
+        "America/Atikokan",
+        "America/St_Thomas",
+    ]
+    moment = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert [
+        (name, place)
+        for name, place in present.items()
+        if moment.astimezone(ZoneInfo(name)).utcoffset() != moment.astimezone(ZoneInfo(place)).utcoffset()
+    ] == []
 
 
 def test_an_obsolete_time_zone_that_is_stored_stays(alice, newsroom, as_person):

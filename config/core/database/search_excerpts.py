@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from config.core.database.search_words import MAX_CHARACTERS, UNSPACED_RUN, fold, query_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 _UNSPACED: Final = re.compile(UNSPACED_RUN)
 _BEFORE_MATCH: Final = 24
@@ -30,31 +30,39 @@ class TextPart(NamedTuple):
     is_match: bool
 
 
+class _Line(NamedTuple):
+    """A text in one line, and as it is searched: each of its folded characters has its place in the line."""
+
+    text: str
+    folded: str
+    places: Sequence[int]
+
+
 def excerpt_around(text: str, query: str, *, length: int) -> tuple[TextPart, ...]:
     """Return about `length` characters of the text around the first word of the query, in one line.
 
     An excerpt without a match is the beginning of the text. What was cut off is shown as "…".
     """
-    # A composed letter is marked whole, with its accent.
-    line = unicodedata.normalize("NFC", " ".join(text.split()))
-    spans = list(_find_matches(line, query)) if query else []
-    start, end = _window(line, spans[0] if spans else (0, 0), length)
-    parts: list[TextPart] = [TextPart("…", is_match=False)] if start else []
-    position = start
-    for first, last in spans:
-        if first >= position and last <= end:
-            parts += [
-                TextPart(line[position:first], is_match=False),
-                TextPart(line[first:last], is_match=True),
-            ]
-            position = last
-    tail = line[position:end].rstrip(" .,;:") + "…" if end < len(line) else line[position:end]
-    return tuple(part for part in (*parts, TextPart(tail, is_match=False)) if part.text)
+    line = _read_line(text)
+    return _cut(line, [spans for (spans,) in _find_by_word([line], query)], length)
 
 
-def has_match(parts: Sequence[TextPart]) -> bool:
-    """Return whether an excerpt has a word of the search."""
-    return any(part.is_match for part in parts)
+def label_and_excerpt(
+    label: str, text: str, query: str, *, label_length: int, length: int
+) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
+    """Return the label of a thing and an excerpt of its text, each around the words of the query.
+
+    There is no excerpt if the text has no word of the query, or if the label has them all or says the same.
+    """
+    lines = [_read_line(label), _read_line(text)]
+    found = _find_by_word(lines, query)
+    label_spans, text_spans = [spans[0] for spans in found], [spans[1] for spans in found]
+    label_parts = _cut(lines[0], label_spans, label_length)
+    if all(label_spans) or not any(text_spans):
+        return label_parts, ()
+    parts = _cut(lines[1], text_spans, length)
+    excerpt = "".join(part.text for part in parts).strip("…")
+    return label_parts, () if excerpt in lines[0].text else parts
 
 
 def _window(line: str, first_match: tuple[int, int], length: int) -> tuple[int, int]:
@@ -72,52 +80,74 @@ def _window(line: str, first_match: tuple[int, int], length: int) -> tuple[int, 
     return start, space if space >= max(first_match[1], end - length // 2) else max(end, first_match[1])
 
 
-def _find_matches(line: str, query: str) -> Iterator[tuple[int, int]]:
-    """Yield where the line has a word of the query, in order; neighbouring pairs of letters count as one word."""
-    folded, origins = _fold_with_origins(line[:MAX_CHARACTERS])
-    words, beginnings = query_words(query)
-    found = sorted(
-        {
-            (match.start(), match.end())
-            for word, is_beginning in [
-                *((word, False) for word in words),
-                *((word, True) for word in beginnings),
-            ]
-            for match in _matches_of(word, folded, is_beginning=is_beginning)
-        }
-    )
-    merged: list[tuple[int, int]] = []
-    for start, end in found:
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+def _cut(
+    line: _Line, spans_by_word: Iterable[Iterable[tuple[int, int]]], length: int
+) -> tuple[TextPart, ...]:
+    """Return the parts of an excerpt around the first span; overlapping spans are one match."""
+    matches: list[tuple[int, int]] = []
+    for start, end in sorted({span for spans in spans_by_word for span in spans}):
+        if matches and start < matches[-1][1]:
+            matches[-1] = (matches[-1][0], max(end, matches[-1][1]))
         else:
-            merged.append((start, end))
-    for start, end in merged:
-        yield origins[start], origins[end - 1] + 1
+            matches.append((start, end))
+    text = line.text
+    start, end = _window(text, matches[0] if matches else (0, 0), length)
+    parts: list[TextPart] = [TextPart("…", is_match=False)] if start else []
+    position = start
+    for first, last in matches:
+        if first >= position and last <= end:
+            parts += [
+                TextPart(text[position:first], is_match=False),
+                TextPart(text[first:last], is_match=True),
+            ]
+            position = last
+    tail = text[position:end].rstrip(" .,;:") + "…" if end < len(text) else text[position:end]
+    return tuple(part for part in (*parts, TextPart(tail, is_match=False)) if part.text)
 
 
-def _matches_of(word: str, folded: str, *, is_beginning: bool) -> list[re.Match[str]]:
-    """Return where a text has the word, or else an inflected form of it, which PostgreSQL finds too."""
+def _find_by_word(lines: Sequence[_Line], query: str) -> list[list[list[tuple[int, int]]]]:
+    """Return where each line has each word of the query, by word.
+
+    A word that no line has as it was typed is looked for in an inflected form, which PostgreSQL finds too.
+    """
+    words, beginnings = query_words(query)
+    found = []
+    for word, is_beginning in [*((word, False) for word in words), *((word, True) for word in beginnings)]:
+        spans = [_spans_of(_exact_pattern(word, is_beginning=is_beginning), line) for line in lines]
+        if not any(spans) and len(word) >= _LEAST_STEM and not _UNSPACED.match(word):
+            stem = re.escape(word[: max(_LEAST_STEM, len(word) - _ENDING)])
+            spans = [_spans_of(rf"(?<!\w){stem}\w{{0,{2 * _ENDING}}}(?!\w)", line) for line in lines]
+        found.append(spans)
+    return found
+
+
+def _exact_pattern(word: str, *, is_beginning: bool) -> str:
     escaped = re.escape(word)
     if _UNSPACED.match(word):
-        return list(re.finditer(escaped, folded))
+        return escaped
     ending = r"\w*" if is_beginning else r"(?!\w)"
-    exact = list(re.finditer(rf"(?<!\w){escaped}{ending}", folded))
-    if exact or len(word) < _LEAST_STEM:
-        return exact
-    stem = re.escape(word[: max(_LEAST_STEM, len(word) - _ENDING)])
-    return list(re.finditer(rf"(?<!\w){stem}\w{{0,{2 * _ENDING}}}(?!\w)", folded))
+    return rf"(?<!\w){escaped}{ending}"
 
 
-def _fold_with_origins(line: str) -> tuple[str, list[int]]:
-    """Return the folded line, and for each of its characters the place of its origin in the line."""
-    folded: list[str] = []
-    origins: list[int] = []
-    for place, character in enumerate(line):
-        for letter in _fold_character(character):
-            folded.append(letter)
-            origins.append(place)
-    return "".join(folded), origins
+def _spans_of(pattern: str, line: _Line) -> list[tuple[int, int]]:
+    """Return where the line has the pattern, as places in its text."""
+    return [
+        (line.places[match.start()], line.places[match.end() - 1] + 1)
+        for match in re.finditer(pattern, line.folded)
+    ]
+
+
+def _read_line(text: str) -> _Line:
+    """Return the text in one line; a composed letter is marked whole, with its accent."""
+    line = unicodedata.normalize("NFC", " ".join(text.split()))
+    searched = line[:MAX_CHARACTERS]
+    # A few hundred different characters are folded, not each one of a long text.
+    folds = {character: _fold_character(character) for character in set(searched)}
+    folded = searched.translate({ord(character): letters for character, letters in folds.items()})
+    if all(len(letters) == 1 for letters in folds.values()):
+        return _Line(line, folded, range(len(searched)))
+    places = [place for place, character in enumerate(searched) for _letter in folds[character]]
+    return _Line(line, folded, places)
 
 
 @lru_cache(maxsize=4096)

@@ -38,8 +38,8 @@ NOW, NEXT, AT = "now", "next", "at"
 """The values of the field `when`: now, in the next free slot, or at a chosen time."""
 
 
-TO_REVIEW, APPROVED = "to_review", "approved"
-"""The values of the filter `status` that part the ready items; pages show no other status of them."""
+TO_REVIEW, ON_HOLD, APPROVED = "to_review", "on_hold", "approved"
+"""The values of the filter `status` that part the ready items, as their badges do (`labels.of_status`)."""
 _READY: Final = GeneratedItemStatus.READY.value
 
 
@@ -63,6 +63,7 @@ class ItemFilter(forms.Form):
         choices=[
             ("", gettext_lazy("Any status")),
             (TO_REVIEW, labels.TO_REVIEW.label),
+            (ON_HOLD, labels.HELD.label),
             (APPROVED, labels.APPROVED.label),
             *((value, label) for value, label in GeneratedItemStatus.choices if value != _READY),
         ],
@@ -100,10 +101,10 @@ class ItemFilter(forms.Form):
         """Return the items that match the chosen filters, except for the search."""
         data = self.cleaned_data
         rows = rows.filter(**self._conditions())
-        if data["status"] == TO_REVIEW:
-            rows = rows.to_review()
-        elif data["status"] == APPROVED:
-            rows = rows.ready().filter(approved_at__isnull=False, held="")
+        if data["status"] == ON_HOLD:
+            rows = rows.ready().on_hold()
+        elif data["status"] in {TO_REVIEW, APPROVED}:
+            rows = rows.ready().filter(held="", approved_at__isnull=data["status"] == TO_REVIEW)
         if data["held"] == "yes":
             return rows.on_hold()
         return rows.flagged() if data["held"] == "flagged" else rows
@@ -114,7 +115,7 @@ class ItemFilter(forms.Form):
         conditions: dict[str, Any] = {
             column: data[name]
             for name, column in (("bucket", "bucket"), ("status", "status"), ("engine", "engine_output"))
-            if data[name] not in {"", TO_REVIEW, APPROVED}
+            if data[name] not in {"", TO_REVIEW, ON_HOLD, APPROVED}
         }
         for name, prefix in (("source", "src"), ("persona", "per")):
             if data[name]:

@@ -14,7 +14,7 @@ from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.database.search_excerpts import TextPart, excerpt_around, has_match
+from config.core.database.search_excerpts import excerpt_around, label_and_excerpt
 from config.core.ids import decode, encode
 from pipeline import labels, search
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
@@ -217,16 +217,23 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int], t
         GeneratedItemStatus.REMOVED,
     }
     is_open = row["status"] == GeneratedItemStatus.READY
-    title_parts = excerpt_around(title, text, length=TITLE_CHARACTERS)
-    excerpt_parts = _excerpt_parts(row, title, text)
+    # Only a search reads the body.
+    title_parts, found_parts = label_and_excerpt(
+        title,
+        plain_text(row["body"], row["body_format"]) if text else "",
+        text,
+        label_length=TITLE_CHARACTERS,
+        length=EXCERPT_CHARACTERS,
+    )
+    excerpt = row["excerpt"] if row["excerpt"] != title else ""
     return {
         **row,
         # The token holds the version, so that a decision on an item that was changed meanwhile is refused.
         "token": f"{encode('gen', row['id'])}:{row['version']}" if is_open else "",
         "title": title,
         "title_parts": title_parts,
-        "excerpt_parts": excerpt_parts,
-        "is_found_in_text": has_match(excerpt_parts) and not has_match(title_parts),
+        "excerpt_parts": found_parts or excerpt_around(excerpt, "", length=EXCERPT_CHARACTERS),
+        "is_found_in_text": bool(found_parts),
         "picture": picture,
         "bucket_icon": labels.BUCKET_ICONS[row["bucket"]],
         "tone": tone,
@@ -240,12 +247,3 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int], t
         "from": row["topic__title"] or labels.origin_of_row(row),
         "persona": row["persona__name"] or "",
     }
-
-
-def _excerpt_parts(row: Mapping[str, Any], title: str, text: str) -> tuple[TextPart, ...]:
-    """Return the item's text around the words that were searched for, or else the beginning of it."""
-    if text:
-        parts = excerpt_around(plain_text(row["body"], row["body_format"]), text, length=EXCERPT_CHARACTERS)
-        if has_match(parts):
-            return parts
-    return excerpt_around(row["excerpt"], "", length=EXCERPT_CHARACTERS) if row["excerpt"] != title else ()

@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import encode
 from config.core.states import Overtaken
-from pipeline import labels, publish
+from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.pages.items import next_actions, outlet_fit, slot_times
@@ -67,8 +67,6 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "has_outlets": bool(outlets),
         "waits": next_actions.access_blockers_of(place, outlets),
         "rehearsed": dry_run_results,
-        "lacks_approval": row.lacks_approval(place.workspace),
-        "to_review": labels.TO_REVIEW,
     }
     return render(request, "pages/items/publish.html", context)
 

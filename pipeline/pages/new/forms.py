@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -111,7 +112,7 @@ class ChosenForm(forms.Form):
     """The choices of formats, number of variants and persona."""
 
     waiting: Sequence[str] = ()
-    """The formats that were chosen and can't be made; they are ticked again once they can."""
+    """The formats that were chosen and can't be made; whether they can is tried again at each price."""
 
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
@@ -141,19 +142,27 @@ class ChosenForm(forms.Form):
         return [name for name, _label in engines.choices]
 
     @property
-    def blocked_formats(self) -> str:
-        """The formats that can't be made as one text, by which a page sees that others can't be made."""
-        widget: Any = self.fields["engines"].widget
-        return ", ".join(sorted(widget.reasons))
-
-    def block_formats(self, reasons: Mapping[str, str]) -> list[str]:
-        """Untick and disable the formats in `reasons`, and return the chosen ones that are left."""
+    def tried_formats(self) -> list[str]:
+        """The chosen formats, and those that were chosen before and couldn't be made."""
         posted: Any = self.data
         waiting = posted.getlist("waiting") if self.is_bound else []
-        chosen = dict.fromkeys([*(self["engines"].value() or ()), *waiting])
-        possible = [name for name in chosen if name not in reasons]
-        self.waiting = [name for name in chosen if name in reasons]
+        return list(dict.fromkeys([*(self["engines"].value() or ()), *waiting]))
+
+    @property
+    def blocked_digest(self) -> str:
+        """A digest of the formats that can't be made and why, by which a page sees that they changed."""
+        widget: Any = self.fields["engines"].widget
+        return hashlib.sha256(repr(sorted(widget.reasons.items())).encode()).hexdigest()[:16]
+
+    def block_formats(self, reasons: Mapping[str, str]) -> list[str]:
+        """Untick and disable the formats in `reasons`, and return the chosen ones that are left.
+
+        It ticks none, also if it can be made now: only a person raises the price.
+        """
+        possible = [name for name in self["engines"].value() or () if name not in reasons]
+        self.waiting = [name for name in self.tried_formats if name in reasons]
         if self.is_bound:
+            posted: Any = self.data
             updated = posted.copy()
             updated.setlist("engines", possible)
             self.data = updated

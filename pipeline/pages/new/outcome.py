@@ -84,11 +84,10 @@ class MadeOutcome:
     """Why the stated language can't be the language of the text; empty if it can."""
 
     @property
-    def ready_count(self) -> int:
-        """The number of items that are made and not on hold."""
+    def created_count(self) -> int:
+        """The number of items that are made, those on hold among them."""
         return sum(
-            made.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} and not made.hold
-            for made in self.items
+            made.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} for made in self.items
         )
 
     @property

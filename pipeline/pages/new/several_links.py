@@ -26,7 +26,7 @@ from pipeline.pages.new.forms import MAX_TEXT_CHARACTERS, ChosenForm, address_in
 from pipeline.pages.new.price import is_agreed, known_choices, price_context, why_no_format
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from django.http import HttpRequest, HttpResponse
 
@@ -196,12 +196,16 @@ def _raw_contents(
 
 
 def _estimate_plans(
-    place: Place, contents: Sequence[raw_content.RawContent], defaults: WorkspaceDefaults
+    place: Place,
+    contents: Sequence[raw_content.RawContent],
+    defaults: WorkspaceDefaults,
+    *,
+    tried: Container[str] | None = None,
 ) -> list[GenerationPlan]:
-    """Return what would be made of each page."""
+    """Return what would be made of each page; `tried` is as in `Acceptance.plan`."""
     return [
         plan_and_estimate.estimate(
-            place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
+            place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now(), tried=tried
         )
         for content in contents
         if content.engines
@@ -222,7 +226,7 @@ def _render_form(request: HttpRequest, place: Place, form: LinksForm, read_links
     """Render the second step with the price of its choices, and disable the formats that no page can be made into."""
     values = {name: form[name].value() or "" for name in form.fields}
     contents = _raw_contents(request, {**values, "engines": form.offered_formats}, read_links.pages)
-    plans = _estimate_plans(place, contents, _load_defaults(place))
+    plans = _estimate_plans(place, contents, _load_defaults(place), tried=form.tried_formats)
     chosen = known_choices({"engines": form.block_formats(_refusals_of_all(plans))})["engines"]
     chosen_plans = [plan.narrowed_to(chosen) for plan in plans]
     has_plan = any(plan.engines for plan in chosen_plans)

@@ -29,6 +29,7 @@ from pipeline.pages.new.forms import MAX_TEXT_CHARACTERS, MakeForm, PasteForm, a
 from pipeline.pages.new.price import is_agreed, known_choices, price_context, why_no_format
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from typing import BinaryIO
     from uuid import UUID
 
@@ -196,19 +197,26 @@ def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[s
     Unticks and disables the formats that can't be made.
     """
     values = {name: form[name].value() or "" for name in form.fields}
-    plan = _estimate_plan(request, place, {**values, "engines": form.offered_formats})
+    plan = _estimate_plan(
+        request, place, {**values, "engines": form.offered_formats}, tried=form.tried_formats
+    )
     chosen = known_choices({"engines": form.block_formats(plan.refusals if plan else {})})["engines"]
     chosen_plan = plan.narrowed_to(chosen) if plan else GenerationPlan()
     return {
         **price_context(place, chosen_plan.price, chosen_plan.why_not, has_plan=bool(chosen_plan.engines)),
         "form": form,
-        "has_new_formats": request.POST.get("blocked", "") != form.blocked_formats,
+        "has_new_formats": request.POST.get("blocked", "") != form.blocked_digest,
         "why_no_price": why_no_text(values["title"], values["body"]) or why_no_format(form),
     }
 
 
-def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
-    """Return what would be made of the text and the upload, or `None` without a text and an upload."""
+def _estimate_plan(
+    request: HttpRequest, place: Place, values: dict[str, Any], *, tried: Container[str]
+) -> GenerationPlan | None:
+    """Return what would be made of the text and the upload, or `None` without a text and an upload.
+
+    Drafts are written of the formats in `tried` alone, because a person waits for the price.
+    """
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
     upload = values["upload"] if _find_upload(place, str(values["upload"])) else ""
     chosen_values = {**values, **known_choices(values), "upload": upload}
@@ -216,7 +224,7 @@ def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -
         return None
     content = _raw_content(request, place, chosen_values)
     return plan_and_estimate.estimate(
-        place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
+        place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now(), tried=tried
     )
 
 
