@@ -125,10 +125,10 @@ def test_from_the_list_to_the_sentence_of_the_source(open_window, newsroom, stag
     look_over(page, "items")
     if phone:
         page.locator("summary", has_text="Search and filter").click()
-    page.get_by_label("Status").select_option("ready")
+    page.get_by_label("Status").select_option("to_review")
     with page.expect_navigation():
         page.get_by_role("button", name="Show", exact=True).click()
-    assert page.get_by_role("table").get_by_role("link").count() == 3
+    assert page.get_by_role("table").get_by_role("link").count() == 2
     follow(page, page.get_by_role("table").get_by_role("link", name="Tram line approved"))
     page.get_by_role("heading", name="Preview").wait_for()
     look_over(page, "item-text")
@@ -325,7 +325,7 @@ def test_an_item_is_decided_on_and_published(open_window, newsroom, stage, phone
     page.get_by_text("Approved.", exact=True).wait_for()
     follow(page, page.get_by_role("link", name="Publish", exact=True))
     page.get_by_role("button", name="Preview").click()
-    page.get_by_text("Ready").first.wait_for()
+    page.get_by_text("Can be published").first.wait_for()
     look_over(page, "item-publish-checked")
     page.get_by_label("Pick a time").check()
     page.get_by_label("Time", exact=True).fill("2020-01-01T10:00")

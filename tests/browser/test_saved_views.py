@@ -31,7 +31,7 @@ def test_a_filter_gets_a_name(open_window, newsroom, phone, scripts):
     go_to(page, "Content")
     if phone:
         page.locator("summary", has_text="Search and filter").click()
-    page.get_by_label("Status").select_option("ready")
+    page.get_by_label("Status").select_option("to_review")
     follow(page, page.locator("main form").get_by_role("button", name="Show", exact=True))
     page.locator("summary", has_text="Save view").click()
     if scripts:
