@@ -462,7 +462,7 @@ def test_progress_is_followed_until_all_is_there(editor, newsroom):
     address = at(newsroom, "made", raw=raw.pk)
     text = editor.get(address).content.decode()
     assert text.count("Queued") == 2
-    seen = re.search(r'hx-get="[^"]*seen=([0-9a-f]+)"', text)[1]
+    seen = re.search(r'hx-get="[^"]*seen=([0-9a-f]+)', text)[1]
     asked = {"HX-Request": "true", "HX-Target": "made"}
     assert editor.get(f"{address}?seen={seen}", headers=asked).status_code == 204
     task_runner.work_all_due("generate.run_item")
