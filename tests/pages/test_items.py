@@ -527,7 +527,7 @@ def test_a_row_that_was_made_meanwhile_is_the_one_that_a_reload_shows(editor, ne
     [
         {"status": "publishing", "step": "by_hand"},
         {"status": "unknown"},
-        {"status": "publishing", "next_attempt_at": timezone.now() + timedelta(minutes=5)},
+        {"status": "publishing", "next_attempt_at": timezone.now() + timedelta(days=1)},
     ],
 )
 def test_the_list_polls_for_nothing_that_waits(editor, newsroom, item, values):

@@ -24,7 +24,7 @@ def story(workspace, title, count):
 def listed(client, workspace):
     """How many rows each story on the page has."""
     html = text_of(client.get(at(workspace, "items_page")))
-    return [body.count("<tr>") for body in re.findall(r"<tbody>(.*?)</tbody>", html, re.DOTALL)]
+    return [body.count("<tr ") for body in re.findall(r"<tbody>(.*?)</tbody>", html, re.DOTALL)]
 
 
 def boxes(html):
