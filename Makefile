@@ -31,7 +31,7 @@ test-real: install  ## Against servers that others wrote: WordPress, a PDS of Bl
 test-postgres: install  ## Every test that asks a database, on PostgreSQL and Redis
 	@$(RUN) tools/suite.py postgres
 
-prove-%: install  ## Heavy proof, written to docs/proofs: kills, never-twice, fuzz, fairness, frames, feeds, first-day, image, clients, properties, simulate, access
+prove-%: install  ## Heavy proof, written to docs/proofs: kills, never-twice, fuzz, fairness, frames, feeds, first-day, image, clients, properties, simulate, access, pages
 	@$(RUN) tools/suite.py prove $*
 
 test-all: test test-slow test-real  ## Everything

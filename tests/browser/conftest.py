@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +22,7 @@ from tests import caches
 from tests import chromium as browsers
 from tests.browser.people import person
 from tests.pipeline.steps import make_stage
+from tests.sizes import IS_PROOF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,12 +42,32 @@ DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    """Each test runs in one of its windows (wide or phone, with or without scripts); in all in `make prove-pages`."""
+    if not IS_PROOF:
+        left = _other_windows(items)
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
     for item in items:
         if "tests/browser/" in item.nodeid:
             item.add_marker(pytest.mark.slow)
             # A browser shows the same pages on every database; tests/pages asks for each of them on both.
             item.add_marker(pytest.mark.sqlite)
+
+
+def _other_windows(items):
+    """The tests whose parameters are switches alone, but for one of each function."""
+    windows = {}
+    for item in items:
+        switches = getattr(item, "callspec", None) and item.callspec.id.split("-")
+        if "tests/browser/" in item.nodeid and switches and set(switches) <= {"True", "False"}:
+            windows.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [
+        item
+        for name, variants in windows.items()
+        for item in variants
+        if item is not variants[zlib.crc32(name.encode()) % len(variants)]
+    ]
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 
+import pytest
 from PIL import Image
 
 from tests.documents.text import ROOT
+from tests.sizes import IS_PROOF
 
 # The pictures that are kept wait until its films are made too, which takes minutes.
 AT_THE_FIRST_POST = """
@@ -27,6 +29,7 @@ screenshots.main()
 """
 
 
+@pytest.mark.skipif(not IS_PROOF, reason="It starts a demo, for minutes: make prove-pages.")
 def test_demo_shows_what_the_readme_shows_and_sources_bring_items(chromium, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in {"MIGRATED", "PORT"}}
     done = subprocess.run(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(size(900, 3600)),
+    pytest.mark.timeout(3600),
     pytest.mark.postgres_if_there,
     pytest.mark.minutes(5),
 ]

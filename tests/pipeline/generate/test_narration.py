@@ -37,6 +37,7 @@ from tests.pipeline.steps import (
     run_generations,
 )
 from tests.render.meters import loudness_of, true_peak_of
+from tests.sizes import IS_PROOF
 
 GIVEN = {
     "engines": ["Persona Short"],
@@ -117,6 +118,7 @@ def decoded(path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not IS_PROOF, reason="It takes minutes: make prove-frames.")
 def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders, tmp_path):
     item = item_with_film(workspace, body=" ".join(SENTENCES[:4]))
 
