@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -54,8 +55,16 @@ def install() -> Toolbox:
     pins = _PACKAGES.read_bytes() + _REQUIREMENTS.read_bytes()
     digest = hashlib.sha256(pins).hexdigest()[:12]
     folder = ROOT / "var" / "clients" / digest
-    if (folder / "installed").exists():
-        return Toolbox(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Tests may run in several processes, of which only one installs.
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "installed").exists():
+            _install_into(folder)
+    return Toolbox(folder)
+
+
+def _install_into(folder: Path) -> None:
     for program in ("node", "npm", *(["java"] if IS_PROOF else [])):
         if shutil.which(program) is None:
             message = f"{program} isn't installed."
@@ -69,7 +78,6 @@ def install() -> Toolbox:
     _install([sys.executable, "-m", "venv", "python"], folder)
     _install([toolbox.python, "-m", "pip", "install", "-q", "-r", str(_REQUIREMENTS)], folder)
     (folder / "installed").touch()
-    return toolbox
 
 
 def _install(command: list[str], folder: Path) -> None:
