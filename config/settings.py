@@ -16,6 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config import env
+from config.api_docs.spectacular_settings import spectacular_settings
 from config.core import limits, logs
 
 BASE_DIR = env.ROOT
@@ -424,7 +425,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["config.core.api.jsonio.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.core.api.jsonio.StrictJsonParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.core.api.jsonio.JsonOnly",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.core.api.negotiation.JsonOnly",
     "DEFAULT_SCHEMA_CLASS": "config.api_docs.openapi.OperationSchema",
     "EXCEPTION_HANDLER": "config.core.api.jsonio.exception_handler",
     "DEFAULT_PAGINATION_CLASS": None,
@@ -433,85 +434,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_TOKEN": None,
     "URL_FORMAT_OVERRIDE": None,
 }
-SPECTACULAR_SETTINGS: dict[str, Any] = {
-    "TITLE": "Content pipeline",
-    "VERSION": VERSION,
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "GET_LIB_DOC_EXCLUDES": "config.api_docs.openapi.undescribed_bases",
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "SERVE_PERMISSIONS": [],
-    "SERVE_AUTHENTICATION": [],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SCHEMA_PATH_PREFIX": "/v1",
-    "PREPROCESSING_HOOKS": ["config.api_docs.openapi.only_v1"],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.api_docs.openapi.without_trailing_slashes",
-        "config.api_docs.openapi.with_required_bodies",
-        "config.api_docs.components.with_headers",
-        "config.api_docs.openapi.with_links",
-        "config.api_docs.components.with_shared_answers",
-        "config.api_docs.components.with_shared_parameters",
-        "config.api_docs.webhooks.with_events",
-        "config.api_docs.plain_schemas.with_typed_fields",
-        "config.api_docs.plain_schemas.with_plain_names",
-        "config.api_docs.examples.with_examples",
-    ],
-    "COMPONENT_SPLIT_PATCH": False,
-    # The enums that never grow; every other list of values is documented as open.
-    "ENUM_NAME_OVERRIDES": {
-        "AttemptStatus": "pipeline.models.AttemptStatus.values",
-        "BodyFormat": "pipeline.models.BodyFormat.values",
-        "BrandSlotStatus": "pipeline.models.BrandSlotStatus.values",
-        "Bucket": "pipeline.models.Bucket.values",
-        "CheckOutcome": ["passed", "warning", "failed"],
-        "GapChoice": "pipeline.models.GapChoice.values",
-        "GeneratedItemStatus": "pipeline.models.GeneratedItemStatus.values",
-        "InboundDeliveryStatus": "pipeline.models.InboundDeliveryStatus.values",
-        "Interval": "analytics.calendar_periods.INTERVALS",
-        "LatePolicy": "pipeline.models.LatePolicy.values",
-        "NextInQueue": ["next"],
-        "OutletStatus": "pipeline.models.OutletStatus.values",
-        "OverlapChoice": "pipeline.models.OverlapChoice.values",
-        "PublicationStatus": "pipeline.models.PublicationStatus.values",
-        "RawItemStatus": "pipeline.models.RawItemStatus.values",
-        "RecurrenceStatus": "pipeline.models.RecurrenceStatus.values",
-        "SlotGapChoice": "pipeline.models.SlotGapChoice.values",
-        "SourceStatus": "pipeline.models.SourceStatus.values",
-        "SourceStatusChange": ["active", "paused"],
-    },
-    "WEBHOOKS": "pipeline.api.events.WEBHOOKS",
-    "SERVERS": [{"url": PUBLIC_URL}],
-    "CONTACT": {"name": "The operator of this service", "url": f"{PUBLIC_URL}/docs"},
-    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-    "DESCRIPTION": "Raw content in, generated items out: reviewed, published, measured. "
-    "Errors have one shape; lists are paged by cursor; every POST takes an Idempotency-Key.",
-    "TAGS": [
-        {"name": "analytics", "description": "Counts and metrics by outlet, content type and date."},
-        {"name": "engines", "description": "The formats that items are generated in, with their prices."},
-        {"name": "estimate", "description": "What a raw item would cost."},
-        {"name": "events", "description": "All events in a feed without gaps."},
-        {"name": "generated", "description": "Generated items: read, edit, review and publish."},
-        {"name": "hold", "description": "The stop of all publishing of the workspace."},
-        {"name": "outlets", "description": "The accounts on platforms that are published to."},
-        {"name": "personas", "description": "The voices that items are written in."},
-        {"name": "plans", "description": "A week of ready items in free slots."},
-        {"name": "publications", "description": "An item on an outlet: its status, attempts and outcome."},
-        {"name": "queues", "description": "The weekly slots at which outlets publish."},
-        {"name": "raw", "description": "Raw content: push it and follow what becomes of it."},
-        {"name": "recurrences", "description": "Items that are published again and again."},
-        {"name": "series", "description": "Regular issues that are made from several items."},
-        {"name": "source-types", "description": "The types of sources, and which work on this service."},
-        {"name": "sources", "description": "Where raw content comes from."},
-        {"name": "topics", "description": "The pool of topics of the brand lane."},
-        {"name": "uploads", "description": "Files to name in the media of a raw item."},
-        {"name": "usage", "description": "Credits: what is used, reserved and left."},
-        {"name": "webhooks", "description": "Events that are sent to the workspace's endpoints."},
-        {"name": "workspace", "description": "The workspace and the token of the request."},
-    ],
-}
+SPECTACULAR_SETTINGS = spectacular_settings(VERSION, PUBLIC_URL)
 DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
 
 # --- The wiring between apps -----------------------------------------------------------------------------------------

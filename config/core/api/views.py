@@ -12,7 +12,8 @@ from rest_framework.viewsets import ViewSet
 
 from config.core import limits
 from config.core.api.fields import NoFields
-from config.core.api.jsonio import refuse_unless_acceptable, refuse_unless_json, unpacked_body
+from config.core.api.jsonio import refuse_unless_json, unpacked_body
+from config.core.api.negotiation import refuse_unless_acceptable
 from config.core.api.query_params import read_query
 from config.core.errors import Invalid
 

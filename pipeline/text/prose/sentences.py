@@ -378,9 +378,8 @@ def _join_signed(text: str) -> Iterator[Span]:
 
 def sentence_continues(text: str, end: int) -> bool:
     """Return whether the sentence goes on after `end`, in its line or in the line that it was wrapped into."""
-    if _ENDED.search(text, max(0, end - 8), end):
-        return False
-    following = _NEXT_SIGN.match(text, end)
+    is_ended = _ENDED.search(text, max(0, end - 8), end)
+    following = None if is_ended else _NEXT_SIGN.match(text, end)
     return following is not None and (not following["line"] or following["sign"].islower())
 
 
