@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from accounts import samples
@@ -12,6 +13,7 @@ from analytics.models import Measurement
 from config.core import task_runner
 from config.demo import history
 from config.management.commands import demo
+from pipeline.media import media_root_id
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -94,6 +96,17 @@ def test_it_is_lived_in(workspace, record_property):
 
 
 @pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_the_media_folder_is_the_databases_before_it_holds_a_file(settings, tmp_path, monkeypatch):
+    settings.IS_DEVELOPMENT, settings.MEDIA_ROOT = True, str(tmp_path)
+    verdicts = []
+    monkeypatch.setattr(
+        history, "fill", lambda *_, **__: verdicts.append(media_root_id.compare_folder().verdict)
+    )
+    call_command("demo", "--prepare")
+    assert verdicts == ["ours"]
+
+
 def test_killed_in_the_middle_it_goes_on(db, monkeypatch):
     after = 7
     told = []

@@ -23,6 +23,7 @@ from config.core.ids import encode
 from config.demo import history
 from config.demo import views as demo_views
 from pipeline.ingest import collect
+from pipeline.media import media_root_id
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Source
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Command(BaseCommand):
             )
             raise CommandError(message)
         if options["prepare"]:
+            # While both are empty: files that are replaced or not yet named would make it unclear whose folder it is.
+            media_root_id.claim_folder()
             history.fill(_make_workspace(), webhook_url=_address(demo_views.RECEIVER_PATH))
             return
         try:
